@@ -1,0 +1,2 @@
+//! The `kubectl-informer` binary.
+fn main() {}
