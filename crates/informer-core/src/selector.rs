@@ -1,1 +1,87 @@
-//! selector
+//! Label and field selectors: which objects of a collection are meant.
+//!
+//! [`LabelSelector`] is the whole grammar of `k8s.io/apimachinery/pkg/labels`, [`FieldSelector`] that of
+//! `pkg/fields`. Both print canonically: equal selectors have equal texts and the text parses back to an
+//! equal selector, so a selector can be part of a collection's identity.
+
+use std::fmt;
+
+mod field;
+mod label;
+mod syntax;
+
+pub use field::{FieldRequirement, FieldSelector, field_value};
+pub use label::{LabelSelector, Operator, Requirement};
+
+/// A text is no selector: which text, where, and what was expected there.
+///
+/// The `Display` form quotes the place and is meant for whoever wrote the selector.
+///
+/// # Examples
+/// ```
+/// use informer_core::selector::LabelSelector;
+///
+/// let error = "a in (x".parse::<LabelSelector>().unwrap_err();
+/// assert_eq!(error.offset(), 7);
+/// assert_eq!(
+///     error.to_string(),
+///     r#"label selector "a in (x": at offset 7: expected ',' or ')', found the end"#
+/// );
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParseSelectorError {
+    grammar: Grammar,
+    text: String,
+    offset: usize,
+    expected: &'static str,
+    found: String,
+}
+
+impl ParseSelectorError {
+    /// The text that was parsed.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Where in the text, in bytes; the text's length when more was expected at its end.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// What could have stood there.
+    #[must_use]
+    pub fn expected(&self) -> &str {
+        self.expected
+    }
+
+    fn new(grammar: Grammar, text: &str, offset: usize, expected: &'static str, found: &str) -> Self {
+        Self { grammar, text: text.to_owned(), offset, expected, found: found.to_owned() }
+    }
+}
+
+impl fmt::Display for ParseSelectorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { grammar, text, offset, expected, found } = self;
+        write!(f, "{grammar} selector {text:?}: at offset {offset}: expected {expected}, found ")?;
+        if *offset == text.len() { f.write_str("the end") } else { write!(f, "{found:?}") }
+    }
+}
+
+impl std::error::Error for ParseSelectorError {}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Grammar {
+    Label,
+    Field,
+}
+
+impl fmt::Display for Grammar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Label => "label",
+            Self::Field => "field",
+        })
+    }
+}
