@@ -147,8 +147,8 @@ mod tests {
         #[test]
         fn prints_and_parses_back(namespace in "[a-z0-9.-]{0,8}", name in "[a-z0-9.-]{1,8}") {
             let key = ObjectKey::namespaced(&namespace, &name);
-            prop_assert_eq!(key.to_string().parse::<ObjectKey>().unwrap(), key.clone());
             prop_assert_eq!(key.cmp_parts(&namespace, &name), Ordering::Equal);
+            prop_assert_eq!(key.to_string().parse::<ObjectKey>().unwrap(), key);
         }
 
         #[test]

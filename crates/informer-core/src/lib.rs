@@ -5,11 +5,22 @@
 
 #![forbid(unsafe_code)]
 
+pub mod delta;
+pub mod event;
+pub mod fan_out;
 pub mod key;
+pub mod object;
+pub mod pipeline;
 pub mod reflector;
 pub mod selector;
+pub mod sorted_map;
+pub mod store;
 pub mod version;
 pub mod wire;
 
+pub use delta::{Delta, DeltaQueue, Tombstone};
+pub use event::{Deleted, Event, FinalState, UpdateReason};
 pub use key::{ObjectKey, ParseObjectKeyError};
+pub use object::{Item, Record};
+pub use pipeline::Pipeline;
 pub use version::{ResourceVersion, Uid};

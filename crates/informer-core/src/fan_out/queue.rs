@@ -1,0 +1,370 @@
+//! The queue of one registration: bounded, merging by key, with a cursor for initial sets and resyncs.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+use hashbrown::{HashMap, HashSet};
+
+use crate::store::Snapshot;
+use crate::{Deleted, Event, ObjectKey, UpdateReason};
+
+/// Events waiting for one registration.
+///
+/// Up to `capacity` events are kept apart; above that, one entry per key is kept and merged legally (G3, G5,
+/// G16). The initial set and resyncs are a cursor over a snapshot rather than entries; a change that overtakes
+/// a key which the cursor has not reached replaces it there.
+pub struct EventQueue<T> {
+    capacity: usize,
+    /// `None` where an entry vanished by merging.
+    slots: VecDeque<Option<Event<T>>>,
+    /// How many slots were taken from the front, ever: the number of the first slot.
+    base: u64,
+    live: usize,
+    /// The last slot of each key, while merging.
+    last_of: Option<HashMap<ObjectKey, u64>>,
+    cursor: Option<Cursor<T>>,
+    /// Entries that belong to the initial set.
+    initial_entries: usize,
+    merged: u64,
+    /// The initial set has been given.
+    begun: bool,
+    /// A batch is out and its handler has not returned.
+    in_hand: bool,
+    synced: bool,
+    closed: bool,
+    finished: bool,
+}
+
+/// A walk over a snapshot, key by key, at the reader's pace.
+struct Cursor<T> {
+    snapshot: Snapshot<T>,
+    /// The last key visited.
+    at: Option<ObjectKey>,
+    /// Keys ahead of `at` that a change has overtaken.
+    overtaken: HashSet<ObjectKey>,
+    resync: bool,
+}
+
+impl<T> EventQueue<T> {
+    /// An empty queue that merges from `capacity` (at least 1) events on.
+    #[must_use]
+    pub fn new(capacity: usize) -> Self {
+        Self {
+            capacity: capacity.max(1),
+            slots: VecDeque::new(),
+            base: 0,
+            live: 0,
+            last_of: None,
+            cursor: None,
+            initial_entries: 0,
+            merged: 0,
+            begun: false,
+            in_hand: false,
+            synced: false,
+            closed: false,
+            finished: false,
+        }
+    }
+
+    /// Adds an event.
+    pub fn push(&mut self, event: Event<T>) {
+        if self.closed || self.finished {
+            return;
+        }
+        if let Some(event) = self.pass_cursor(event) {
+            self.enqueue(event);
+        }
+        self.update_synced();
+    }
+
+    /// Gives the initial set: everything in `snapshot`, as `Added { initial: true }`.
+    pub fn start_initial(&mut self, snapshot: Snapshot<T>) {
+        self.begun = true;
+        if !snapshot.is_empty() {
+            self.cursor = Some(Cursor { snapshot, at: None, overtaken: HashSet::new(), resync: false });
+        }
+        self.update_synced();
+    }
+
+    /// Shows everything in `snapshot` again, but for keys with a change pending. Says whether it began: not
+    /// while the initial set or an earlier resync is still being delivered (G8).
+    pub fn start_resync(&mut self, snapshot: Snapshot<T>) -> bool {
+        if !self.begun || self.closed || self.cursor.is_some() || snapshot.is_empty() {
+            return false;
+        }
+        let overtaken = self.slots.iter().flatten().map(|event| event.key().clone()).collect();
+        self.cursor = Some(Cursor { snapshot, at: None, overtaken, resync: true });
+        true
+    }
+
+    /// Moves up to `max` events into `batch` and takes the one before as handled. A batch never mixes events
+    /// of the initial set with others.
+    pub fn pop_batch(&mut self, max: usize, batch: &mut Vec<Event<T>>) {
+        self.handled();
+        if self.closed {
+            return;
+        }
+        self.pop_from_cursor(max, batch);
+        if batch.is_empty() {
+            self.pop_from_slots(max, batch);
+        }
+        self.in_hand = !batch.is_empty();
+        self.update_synced();
+    }
+
+    /// The handler has returned from the batch that it was given.
+    pub fn handled(&mut self) {
+        self.in_hand = false;
+        self.update_synced();
+    }
+
+    /// Whether the handler has returned from every object of its initial set (G19).
+    #[must_use]
+    pub fn has_synced(&self) -> bool {
+        self.synced
+    }
+
+    /// Whether there is nothing to deliver at the moment.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.closed || self.live == 0 && self.cursor.is_none()
+    }
+
+    /// Whether nothing will ever come: the registration was removed, or the informer stopped and all was
+    /// delivered.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.closed || self.finished && self.is_empty()
+    }
+
+    /// Drops everything; nothing is delivered any more (G18).
+    pub fn close(&mut self) {
+        self.closed = true;
+        self.slots = VecDeque::new();
+        self.last_of = None;
+        self.cursor = None;
+        self.live = 0;
+    }
+
+    /// Nothing will be added any more; what is there is still delivered.
+    pub fn finish(&mut self) {
+        self.finished = true;
+    }
+
+    /// The number of separate events waiting, not counting what a cursor has still to visit.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.live
+    }
+
+    /// How many events were merged into others so far.
+    #[must_use]
+    pub fn merged(&self) -> u64 {
+        self.merged
+    }
+
+    #[cfg(test)]
+    pub(super) fn slots_in_memory(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// What is left of `event` after the cursor was told of it.
+    fn pass_cursor(&mut self, event: Event<T>) -> Option<Event<T>> {
+        let Some(cursor) = &mut self.cursor else { return Some(event) };
+        if !cursor.overtake(event.key()) || cursor.resync {
+            return Some(event);
+        }
+        // The reader has not been given this key yet, so for it the history begins here.
+        self.merged += 1;
+        match event {
+            Event::Updated { key, new, .. } => Some(Event::Added { key, object: new, initial: true }),
+            Event::Added { key, object, .. } => Some(Event::Added { key, object, initial: true }),
+            Event::Deleted(_) => None,
+        }
+    }
+
+    fn enqueue(&mut self, event: Event<T>) {
+        if self.live >= self.capacity && self.last_of.is_none() {
+            self.last_of = Some(last_of(&self.slots, self.base));
+        }
+        let Some(last_of) = &mut self.last_of else {
+            self.append(event);
+            return;
+        };
+        let Some(&number) = last_of.get(event.key()) else {
+            self.append(event);
+            return;
+        };
+        let slot = &mut self.slots[slot_index(number, self.base)];
+        let pending = slot.take().expect("last_of names live slots only");
+        self.initial_entries -= usize::from(pending.is_initial());
+        match merge(pending, event) {
+            Merged::One(event) => {
+                self.initial_entries += usize::from(event.is_initial());
+                *slot = Some(event);
+            }
+            Merged::Nothing(key) => {
+                last_of.remove(&key);
+                self.live -= 1;
+                self.compact();
+            }
+            Merged::Two(pending, event) => {
+                *slot = Some(pending);
+                self.append(event);
+                return;
+            }
+        }
+        self.merged += 1;
+    }
+
+    fn append(&mut self, event: Event<T>) {
+        if let Some(last_of) = &mut self.last_of {
+            last_of.insert(event.key().clone(), self.base + self.slots.len() as u64);
+        }
+        self.initial_entries += usize::from(event.is_initial());
+        self.live += 1;
+        self.slots.push_back(Some(event));
+    }
+
+    /// Closes the gaps that vanished entries left once they outnumber the entries.
+    fn compact(&mut self) {
+        if self.slots.len() < 64 + 2 * self.live {
+            return;
+        }
+        self.slots.retain(Option::is_some);
+        self.last_of = Some(last_of(&self.slots, self.base));
+    }
+
+    fn pop_from_cursor(&mut self, max: usize, batch: &mut Vec<Event<T>>) {
+        let Some(cursor) = &mut self.cursor else { return };
+        if cursor.visit(max, batch) {
+            self.cursor = None;
+        }
+    }
+
+    fn pop_from_slots(&mut self, max: usize, batch: &mut Vec<Event<T>>) {
+        while batch.len() < max {
+            let Some(slot) = self.slots.pop_front() else { break };
+            let Some(event) = slot else {
+                self.base += 1;
+                continue;
+            };
+            if batch.first().is_some_and(|first| first.is_initial() != event.is_initial()) {
+                self.slots.push_front(Some(event));
+                break;
+            }
+            if let Some(last_of) = &mut self.last_of
+                && last_of.get(event.key()) == Some(&self.base)
+            {
+                last_of.remove(event.key());
+            }
+            self.base += 1;
+            self.live -= 1;
+            self.initial_entries -= usize::from(event.is_initial());
+            batch.push(event);
+        }
+        // Half empty, so that a queue at the brink does not build the index again and again.
+        if self.live <= self.capacity / 2 {
+            self.last_of = None;
+        }
+    }
+
+    fn update_synced(&mut self) {
+        let initial_ahead = self.cursor.as_ref().is_some_and(|cursor| !cursor.resync);
+        self.synced =
+            self.synced || self.begun && !initial_ahead && self.initial_entries == 0 && !self.in_hand;
+    }
+}
+
+impl<T> Cursor<T> {
+    /// Notes a change of `key`; whether the cursor would have visited it.
+    fn overtake(&mut self, key: &ObjectKey) -> bool {
+        let ahead = self.at.as_ref().is_none_or(|at| key > at);
+        ahead && self.snapshot.get(key).is_some() && self.overtaken.insert(key.clone())
+    }
+
+    /// Moves on by up to `max` events; whether the end was reached.
+    fn visit(&mut self, max: usize, batch: &mut Vec<Event<T>>) -> bool {
+        let mut entries = match &self.at {
+            Some(at) => self.snapshot.after(at),
+            None => self.snapshot.iter(),
+        };
+        let mut at = None;
+        let mut done = false;
+        while batch.len() < max {
+            let Some(entry) = entries.next() else {
+                done = true;
+                break;
+            };
+            at = Some(entry.key);
+            if !self.overtaken.remove(entry.key) {
+                batch.push(self.event(entry.key, entry.object()));
+            }
+        }
+        let done = done || entries.next().is_none();
+        let at = at.cloned();
+        if at.is_some() {
+            self.at = at;
+        }
+        done
+    }
+
+    fn event(&self, key: &ObjectKey, object: &Arc<T>) -> Event<T> {
+        let (key, object) = (key.clone(), Arc::clone(object));
+        if self.resync {
+            return Event::Updated {
+                key,
+                old: Arc::clone(&object),
+                new: object,
+                reason: UpdateReason::Resync,
+            };
+        }
+        Event::Added { key, object, initial: true }
+    }
+}
+
+enum Merged<T> {
+    Nothing(ObjectKey),
+    One(Event<T>),
+    Two(Event<T>, Event<T>),
+}
+
+/// What an entry and a later event of the same key come to, for a reader that has seen neither.
+fn merge<T>(pending: Event<T>, event: Event<T>) -> Merged<T> {
+    match (pending, event) {
+        (Event::Added { key, initial, .. }, Event::Updated { new, .. }) => {
+            Merged::One(Event::Added { key, object: new, initial })
+        }
+        (Event::Added { key, .. }, Event::Deleted(_)) => Merged::Nothing(key),
+        (Event::Updated { old, .. }, Event::Updated { key, new, reason, .. }) => {
+            Merged::One(Event::Updated { key, old, new, reason })
+        }
+        (Event::Updated { .. }, Event::Deleted(Deleted { key, last, final_state })) => {
+            Merged::One(Event::Deleted(Deleted { key, last, final_state }))
+        }
+        (pending, event) => Merged::Two(pending, event),
+    }
+}
+
+fn last_of<T>(slots: &VecDeque<Option<Event<T>>>, base: u64) -> HashMap<ObjectKey, u64> {
+    slots
+        .iter()
+        .zip(base..)
+        .filter_map(|(slot, number)| Some((slot.as_ref()?.key().clone(), number)))
+        .collect()
+}
+
+fn slot_index(number: u64, base: u64) -> usize {
+    usize::try_from(number - base).expect("the queue fits into memory")
+}
+
+impl<T> fmt::Debug for EventQueue<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventQueue")
+            .field("depth", &self.live)
+            .field("merged", &self.merged)
+            .field("synced", &self.synced)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,104 @@
+use super::*;
+use crate::{Deleted, FinalState, ObjectKey, UpdateReason};
+
+fn key(name: u32) -> ObjectKey {
+    ObjectKey::cluster(&name.to_string())
+}
+
+fn added(name: u32) -> Event<u32> {
+    Event::Added { key: key(name), object: Arc::new(name), initial: false }
+}
+
+fn updated(name: u32) -> Event<u32> {
+    let (old, new) = (Arc::new(0), Arc::new(name));
+    Event::Updated { key: key(name), old, new, reason: UpdateReason::Change }
+}
+
+fn deleted(name: u32) -> Event<u32> {
+    Event::Deleted(Deleted { key: key(name), last: Arc::new(name), final_state: FinalState::Known })
+}
+
+fn drain(queue: &mut EventQueue<u32>) -> Vec<String> {
+    let mut batch = Vec::new();
+    queue.pop_batch(usize::MAX, &mut batch);
+    batch.iter().map(|event| format!("{event:?}")).collect()
+}
+
+#[test]
+fn g16_below_capacity_every_event_is_kept_apart() {
+    let mut queue = EventQueue::new(4);
+    for event in [added(1), updated(1), updated(1), deleted(1)] {
+        queue.push(event);
+    }
+    assert_eq!(
+        drain(&mut queue),
+        ["Added(1)", "Updated(1, Change)", "Updated(1, Change)", "Deleted(1, final state Known)"]
+    );
+    assert_eq!(queue.merged(), 0);
+}
+
+#[test]
+fn g16_above_capacity_entries_merge_by_key() {
+    let mut queue = EventQueue::new(2);
+    for event in [updated(1), updated(2), updated(3), updated(1), updated(3), deleted(2), added(2), added(4)]
+    {
+        queue.push(event);
+    }
+    queue.push(deleted(4));
+    assert_eq!(queue.depth(), 4);
+    assert_eq!(queue.merged(), 4);
+    assert_eq!(
+        drain(&mut queue),
+        ["Updated(1, Change)", "Deleted(2, final state Known)", "Updated(3, Change)", "Added(2)"]
+    );
+}
+
+#[test]
+fn g16_objects_that_come_and_go_behind_a_blocked_reader_leave_nothing() {
+    let mut queue = EventQueue::new(1);
+    queue.push(added(0));
+    for name in 1..100_000 {
+        queue.push(added(name));
+        queue.push(deleted(name));
+    }
+    assert_eq!(queue.depth(), 1);
+    assert!(queue.slots_in_memory() < 100, "{} slots", queue.slots_in_memory());
+    assert_eq!(drain(&mut queue), ["Added(0)"]);
+}
+
+#[test]
+fn g18_a_removed_registration_gets_nothing_more() {
+    let mut fan_out = FanOut::new();
+    let (id, queue) = fan_out.add(10, None, || {});
+    fan_out.distribute(&[added(1)]);
+    assert!(fan_out.remove(id));
+    assert!(!fan_out.remove(id), "removing twice does nothing");
+    fan_out.distribute(&[added(2)]);
+    assert!(queue.lock().is_over());
+    assert_eq!(drain(&mut queue.lock()), [""; 0]);
+}
+
+#[test]
+fn a_batch_of_events_wakes_each_registration_once() {
+    let wakes = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let mut fan_out = FanOut::new();
+    for _ in 0..3 {
+        let wakes = Arc::clone(&wakes);
+        fan_out.add(10, None, move || {
+            wakes.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        });
+    }
+    fan_out.distribute(&[added(1), updated(1), deleted(1)]);
+    assert_eq!(wakes.load(std::sync::atomic::Ordering::Relaxed), 3);
+}
+
+#[test]
+fn a_finished_queue_still_gives_what_it_holds() {
+    let mut fan_out = FanOut::new();
+    let (_, queue) = fan_out.add(10, None, || {});
+    fan_out.distribute(&[added(1)]);
+    fan_out.finish();
+    assert!(!queue.lock().is_over());
+    assert_eq!(drain(&mut queue.lock()), ["Added(1)"]);
+    assert!(queue.lock().is_over());
+}

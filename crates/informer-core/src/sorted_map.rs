@@ -1,0 +1,395 @@
+//! A persistent ordered map: cloning is O(1), clones share structure, and a write copies one path.
+//!
+//! A B+tree with wide leaves whose nodes are reference-counted. A write through [`Arc::make_mut`] copies the
+//! nodes that a clone still holds, once per clone taken, and changes the others in place: a batch of
+//! writes between two publications pays for each node once.
+
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::fmt;
+use std::slice;
+use std::sync::Arc;
+
+/// Entries of a leaf and children of a branch, at most. Wide nodes iterate fast and stay shallow; each
+/// write after a publication copies one leaf.
+const WIDTH: usize = 32;
+
+/// Below this many entries a node is merged into its neighbour if both fit into one.
+const SPARSE: usize = WIDTH / 4;
+
+/// An ordered map whose clones are snapshots.
+pub struct SortedMap<K, V> {
+    root: Arc<Node<K, V>>,
+    len: usize,
+}
+
+enum Node<K, V> {
+    Leaf(Vec<(K, V)>),
+    Branch(Vec<Child<K, V>>),
+}
+
+struct Child<K, V> {
+    /// Not above any key of the node, above every key of the nodes before it.
+    first: K,
+    node: Arc<Node<K, V>>,
+}
+
+impl<K, V> SortedMap<K, V> {
+    /// An empty map.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { root: Arc::new(Node::Leaf(Vec::new())), len: 0 }
+    }
+
+    /// The number of entries.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no entries.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// All entries in key order.
+    #[must_use]
+    pub fn iter(&self) -> Iter<'_, K, V> {
+        self.seek(|_| Ordering::Greater)
+    }
+
+    /// The entry for which `compare` says `Equal`; `compare` orders a key of the map against the one
+    /// looked for.
+    pub fn find(&self, compare: impl Fn(&K) -> Ordering) -> Option<(&K, &V)> {
+        let mut node = &*self.root;
+        loop {
+            match node {
+                Node::Leaf(entries) => {
+                    let at = entries.binary_search_by(|(key, _)| compare(key)).ok()?;
+                    return Some((&entries[at].0, &entries[at].1));
+                }
+                Node::Branch(children) => node = &children[child_of(children, &compare)].node,
+            }
+        }
+    }
+
+    /// The entries in key order from the first one for which `compare` does not say `Less`.
+    pub fn seek(&self, compare: impl Fn(&K) -> Ordering) -> Iter<'_, K, V> {
+        let mut branches = Vec::new();
+        let mut node = &*self.root;
+        loop {
+            match node {
+                Node::Leaf(entries) => {
+                    let at = entries.partition_point(|(key, _)| compare(key).is_lt());
+                    return Iter { branches, leaf: entries[at..].iter() };
+                }
+                Node::Branch(children) => {
+                    let at = child_of(children, &compare);
+                    branches.push(children[at + 1..].iter());
+                    node = &children[at].node;
+                }
+            }
+        }
+    }
+}
+
+impl<K: Ord, V> SortedMap<K, V> {
+    /// The value of `key`.
+    pub fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+    {
+        self.find(|candidate| candidate.borrow().cmp(key)).map(|(_, value)| value)
+    }
+}
+
+impl<K: Ord + Clone, V: Clone> SortedMap<K, V> {
+    /// Sets the value of `key` and returns the one before. The key that is already there stays.
+    pub fn insert(&mut self, key: K, value: V) -> Option<V> {
+        let (old, right) = insert(&mut self.root, key, value, true);
+        if let Some(right) = right {
+            let left = std::mem::replace(&mut self.root, Arc::new(Node::Leaf(Vec::new())));
+            // The separator of the first child is never looked at; any key of the map will do.
+            let first = right.first.clone();
+            self.root = Arc::new(Node::Branch(vec![Child { first, node: left }, right]));
+        }
+        self.len += usize::from(old.is_none());
+        old
+    }
+
+    /// Removes the entry of `key`.
+    pub fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        // Looked for first, so that a miss copies nothing.
+        self.get(key)?;
+        let removed = remove(&mut self.root, &|candidate: &K| candidate.borrow().cmp(key))?;
+        self.len -= 1;
+        while let Node::Branch(children) = &*self.root {
+            let [only] = children.as_slice() else { break };
+            self.root = Arc::clone(&only.node);
+        }
+        Some(removed)
+    }
+}
+
+/// Clones share all structure.
+impl<K, V> Clone for SortedMap<K, V> {
+    fn clone(&self) -> Self {
+        Self { root: Arc::clone(&self.root), len: self.len }
+    }
+}
+
+impl<K, V> Default for SortedMap<K, V> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<K: fmt::Debug, V> fmt::Debug for SortedMap<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter().map(|(key, _)| key)).finish()
+    }
+}
+
+/// Iterates over the entries of a [`SortedMap`] in key order.
+pub struct Iter<'a, K, V> {
+    /// The children still to visit, from the root down.
+    branches: Vec<slice::Iter<'a, Child<K, V>>>,
+    leaf: slice::Iter<'a, (K, V)>,
+}
+
+impl<'a, K, V> Iterator for Iter<'a, K, V> {
+    type Item = (&'a K, &'a V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some((key, value)) = self.leaf.next() {
+                return Some((key, value));
+            }
+            let child = loop {
+                match self.branches.last_mut()?.next() {
+                    Some(child) => break child,
+                    None => self.branches.pop(),
+                };
+            };
+            let mut node = &*child.node;
+            while let Node::Branch(children) = node {
+                let (first, rest) = children.split_first().expect("a branch has children");
+                self.branches.push(rest.iter());
+                node = &first.node;
+            }
+            let Node::Leaf(entries) = node else { continue };
+            self.leaf = entries.iter();
+        }
+    }
+}
+
+impl<K, V> Clone for Iter<'_, K, V> {
+    fn clone(&self) -> Self {
+        Self { branches: self.branches.clone(), leaf: self.leaf.clone() }
+    }
+}
+
+impl<K, V> fmt::Debug for Iter<'_, K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Iter").finish_non_exhaustive()
+    }
+}
+
+impl<K: Clone, V: Clone> Clone for Node<K, V> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Leaf(entries) => Self::Leaf(entries.clone()),
+            Self::Branch(children) => Self::Branch(children.clone()),
+        }
+    }
+}
+
+impl<K: Clone, V> Clone for Child<K, V> {
+    fn clone(&self) -> Self {
+        Self { first: self.first.clone(), node: Arc::clone(&self.node) }
+    }
+}
+
+impl<K, V> Node<K, V> {
+    fn width(&self) -> usize {
+        match self {
+            Self::Leaf(entries) => entries.len(),
+            Self::Branch(children) => children.len(),
+        }
+    }
+}
+
+/// The child that holds the key looked for, if any does.
+fn child_of<K, V>(children: &[Child<K, V>], compare: &impl Fn(&K) -> Ordering) -> usize {
+    children[1..].partition_point(|child| compare(&child.first).is_le())
+}
+
+/// Inserts below `node`; the second value is the new right half if the node had to be split.
+/// `rightmost`: nothing of the map stands right of `node`.
+fn insert<K: Ord + Clone, V: Clone>(
+    node: &mut Arc<Node<K, V>>,
+    key: K,
+    value: V,
+    rightmost: bool,
+) -> (Option<V>, Option<Child<K, V>>) {
+    match Arc::make_mut(node) {
+        Node::Leaf(entries) => {
+            let at = match entries.binary_search_by(|(candidate, _)| candidate.cmp(&key)) {
+                Ok(at) => return (Some(std::mem::replace(&mut entries[at].1, value)), None),
+                Err(at) => at,
+            };
+            if entries.len() < WIDTH {
+                reserve_for_one(entries);
+                entries.insert(at, (key, value));
+                return (None, None);
+            }
+            let split = split_point(at, rightmost);
+            let mut right = Vec::with_capacity(WIDTH);
+            right.extend(entries.drain(split..));
+            let (half, at) =
+                if at > split || right.is_empty() { (&mut right, at - split) } else { (&mut *entries, at) };
+            reserve_for_one(half);
+            half.insert(at, (key, value));
+            let first = right[0].0.clone();
+            (None, Some(Child { first, node: Arc::new(Node::Leaf(right)) }))
+        }
+        Node::Branch(children) => {
+            let at = child_of(children, &|candidate: &K| candidate.cmp(&key));
+            let last = at + 1 == children.len();
+            let (old, split) = insert(&mut children[at].node, key, value, rightmost && last);
+            let Some(child) = split else { return (old, None) };
+            children.insert(at + 1, child);
+            if children.len() <= WIDTH {
+                return (old, None);
+            }
+            let split = if rightmost && last { WIDTH } else { children.len() / 2 };
+            let right = children.split_off(split);
+            (old, Some(Child { first: right[0].first.clone(), node: Arc::new(Node::Branch(right)) }))
+        }
+    }
+}
+
+/// Where to split a full leaf for an entry that goes to `at`. Entries that come in key order, as those of a
+/// list do, leave full leaves behind them.
+fn split_point(at: usize, rightmost: bool) -> usize {
+    if rightmost && at == WIDTH { WIDTH } else { WIDTH / 2 }
+}
+
+/// Grows in steps of a quarter leaf: doubling would waste up to half of what a leaf holds.
+fn reserve_for_one<T>(entries: &mut Vec<T>) {
+    if entries.len() == entries.capacity() {
+        entries.reserve_exact((WIDTH / 4).min(WIDTH.saturating_sub(entries.len()).max(1)));
+    }
+}
+
+fn remove<K: Clone, V: Clone>(node: &mut Arc<Node<K, V>>, compare: &impl Fn(&K) -> Ordering) -> Option<V> {
+    match Arc::make_mut(node) {
+        Node::Leaf(entries) => {
+            let at = entries.binary_search_by(|(key, _)| compare(key)).ok()?;
+            Some(entries.remove(at).1)
+        }
+        Node::Branch(children) => {
+            let at = child_of(children, compare);
+            let removed = remove(&mut children[at].node, compare)?;
+            if children[at].node.width() < SPARSE {
+                merge_sparse(children, at);
+            }
+            Some(removed)
+        }
+    }
+}
+
+/// Merges the sparse child `at` with a neighbour if one node can hold both; drops it if it is empty.
+fn merge_sparse<K: Clone, V: Clone>(children: &mut Vec<Child<K, V>>, at: usize) {
+    if children[at].node.width() == 0 && children.len() > 1 {
+        children.remove(at);
+        return;
+    }
+    let left = at.saturating_sub(1);
+    let Some(right) = children.get(left + 1) else { return };
+    if children[left].node.width() + right.node.width() > WIDTH {
+        return;
+    }
+    let right = children.remove(left + 1);
+    match (Arc::make_mut(&mut children[left].node), Arc::unwrap_or_clone(right.node)) {
+        (Node::Leaf(into), Node::Leaf(from)) => into.extend(from),
+        (Node::Branch(into), Node::Branch(mut from)) => {
+            // The first separator was never maintained; the child's own is the true lower bound.
+            from[0].first = right.first;
+            into.extend(from);
+        }
+        _ => unreachable!("all leaves have the same depth"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Insert(u16, u32),
+        Remove(u16),
+        Snapshot,
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let step = prop_oneof![
+            6 => (0u16..900, any::<u32>()).prop_map(|(key, value)| Step::Insert(key, value)),
+            5 => (0u16..900).prop_map(Step::Remove),
+            1 => Just(Step::Snapshot),
+        ];
+        prop::collection::vec(step, 0..3000)
+    }
+
+    fn assert_same(map: &SortedMap<u16, u32>, model: &BTreeMap<u16, u32>) {
+        assert_eq!(map.len(), model.len());
+        assert!(map.iter().eq(model.iter()));
+        for key in (0..900).step_by(37) {
+            assert_eq!(map.get(&key), model.get(&key));
+            assert!(map.seek(|candidate| candidate.cmp(&key)).eq(model.range(key..)));
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn g10_behaves_as_a_btreemap_and_snapshots_never_change(steps in steps()) {
+            let (mut map, mut model, mut snapshots) = (SortedMap::new(), BTreeMap::new(), Vec::new());
+            for step in steps {
+                match step {
+                    Step::Insert(key, value) => prop_assert_eq!(map.insert(key, value), model.insert(key, value)),
+                    Step::Remove(key) => prop_assert_eq!(map.remove(&key), model.remove(&key)),
+                    Step::Snapshot => snapshots.push((map.clone(), model.clone())),
+                }
+            }
+            assert_same(&map, &model);
+            for (map, model) in &snapshots {
+                assert_same(map, model);
+            }
+        }
+    }
+
+    #[test]
+    fn entries_in_key_order_fill_their_leaves() {
+        let mut map = SortedMap::new();
+        for key in 0..10_000u32 {
+            map.insert(key, ());
+        }
+        let Node::Branch(children) = &*map.root else { panic!("10,000 entries need a branch") };
+        assert!(children.len() <= 10_000 / (WIDTH * WIDTH) + 1, "{} children", children.len());
+        assert_eq!(map.len(), 10_000);
+        for key in 0..10_000u32 {
+            assert_eq!(map.remove(&key), Some(()));
+        }
+        assert!(map.is_empty() && map.iter().next().is_none());
+    }
+}

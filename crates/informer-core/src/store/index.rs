@@ -1,0 +1,215 @@
+//! Indexes: named functions from an object to any number of values, and the keys filed under each value.
+
+use std::any::Any;
+use std::cmp::Ordering;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use crate::ObjectKey;
+use crate::sorted_map::{Iter, SortedMap};
+
+/// An index over objects of type `T`: a name, and a plain function of the object that emits any number of
+/// values and cannot fail (G11). Cloning copies a pointer; the clone is the same index.
+///
+/// The function runs again on the old state when an object changes, so it must depend on nothing else.
+/// One that panics is reported, and leaves its object out of this index only.
+pub struct Index<T>(Arc<Definition<T>>);
+
+struct Definition<T> {
+    name: Box<str>,
+    label: Option<Box<str>>,
+    values: Box<IndexFn<T>>,
+}
+
+type IndexFn<T> = dyn Fn(&T, &mut IndexValues) + Send + Sync;
+
+/// Where an index function puts its values.
+#[derive(Debug, Default)]
+pub struct IndexValues(Vec<Arc<str>>);
+
+/// An index could not be added or asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum IndexError {
+    /// Another index has that name already.
+    #[error(
+        "there is another index named {name:?} already: choose a different name, or keep and use the first index"
+    )]
+    Duplicate {
+        /// The name.
+        name: String,
+    },
+    /// The snapshot does not have the index.
+    #[error(
+        "this snapshot has no index {name:?}: take a snapshot after `add_index` has returned, of the same informer"
+    )]
+    Missing {
+        /// The name of the index asked for.
+        name: String,
+    },
+}
+
+/// An index function panicked on an object, which is left out of that index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexFault {
+    /// The name of the index.
+    pub index: String,
+    /// The object.
+    pub key: ObjectKey,
+    /// What the panic said.
+    pub message: String,
+}
+
+impl<T> Index<T> {
+    /// An index named `name`.
+    pub fn new(name: &str, values: impl Fn(&T, &mut IndexValues) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(Definition { name: name.into(), label: None, values: Box::new(values) }))
+    }
+
+    /// An index over the values of the label `label`, read by `value`. It is named `label:<label>`, and
+    /// selectors that ask for values of this label use it (G12).
+    pub fn label(
+        label: &str,
+        value: impl for<'a> Fn(&'a T, &str) -> Option<&'a str> + Send + Sync + 'static,
+    ) -> Self {
+        let key: Box<str> = label.into();
+        Self(Arc::new(Definition {
+            name: format!("label:{label}").into(),
+            label: Some(label.into()),
+            values: Box::new(move |object, values| values.extend(value(object, &key))),
+        }))
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// The label whose values this index files, if it was made by [`label`](Self::label).
+    #[must_use]
+    pub fn label_key(&self) -> Option<&str> {
+        self.0.label.as_deref()
+    }
+
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl IndexValues {
+    /// Adds one value.
+    pub fn push(&mut self, value: impl Into<Arc<str>>) {
+        self.0.push(value.into());
+    }
+
+    /// Adds all values, of an `Option` for example.
+    pub fn extend<V: Into<Arc<str>>>(&mut self, values: impl IntoIterator<Item = V>) {
+        self.0.extend(values.into_iter().map(Into::into));
+    }
+}
+
+impl<T> Clone for Index<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> fmt::Debug for Index<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Index").field(&self.0.name).finish()
+    }
+}
+
+/// An index with the keys filed under its values.
+pub(super) struct Postings<T> {
+    pub(super) index: Index<T>,
+    keys: SortedMap<Posting, ()>,
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Posting {
+    pub(super) value: Arc<str>,
+    pub(super) key: ObjectKey,
+}
+
+impl<T> Postings<T> {
+    pub(super) fn new(index: Index<T>) -> Self {
+        Self { index, keys: SortedMap::new() }
+    }
+
+    /// Moves `key` from the values of `old` to those of `new`.
+    pub(super) fn update(
+        &mut self,
+        key: &ObjectKey,
+        old: Option<&T>,
+        new: Option<&T>,
+        faults: &mut Vec<IndexFault>,
+    ) {
+        let before = old.map_or_else(Vec::new, |old| self.values(old).unwrap_or_default());
+        let after = new.map_or_else(Vec::new, |new| {
+            self.values(new).unwrap_or_else(|message| {
+                faults.push(IndexFault { index: self.index.name().into(), key: key.clone(), message });
+                Vec::new()
+            })
+        });
+        if before == after {
+            return;
+        }
+        for value in before.iter().filter(|value| !after.contains(value)) {
+            self.keys.remove(&Posting { value: Arc::clone(value), key: key.clone() });
+        }
+        for value in after.into_iter().filter(|value| !before.contains(value)) {
+            let value = self.shared(value);
+            self.keys.insert(Posting { value, key: key.clone() }, ());
+        }
+    }
+
+    /// The postings from `value` on.
+    pub(super) fn starting_at(&self, value: &str) -> Iter<'_, Posting, ()> {
+        self.keys.seek(|posting| (*posting.value).cmp(value))
+    }
+
+    /// The first posting whose value is greater than `value`.
+    pub(super) fn after_value(&self, value: &str) -> Option<&Posting> {
+        let above =
+            |posting: &Posting| if *posting.value <= *value { Ordering::Less } else { Ordering::Greater };
+        self.keys.seek(above).next().map(|(posting, ())| posting)
+    }
+
+    /// Sorted and without duplicates; the text of the panic if the function panicked.
+    fn values(&self, object: &T) -> Result<Vec<Arc<str>>, String> {
+        let mut values = IndexValues::default();
+        // The function gets the object and an empty list only, so no broken state survives a panic.
+        catch_unwind(AssertUnwindSafe(|| (self.index.0.values)(object, &mut values)))
+            .map_err(|panic| panic_message(&*panic))?;
+        let mut values = values.0;
+        values.sort_unstable();
+        values.dedup();
+        Ok(values)
+    }
+
+    /// The text that other postings of this value use already, so that each value is kept once.
+    fn shared(&self, value: Arc<str>) -> Arc<str> {
+        match self.starting_at(&value).next() {
+            Some((posting, ())) if posting.value == value => Arc::clone(&posting.value),
+            _ => value,
+        }
+    }
+}
+
+impl<T> Clone for Postings<T> {
+    fn clone(&self) -> Self {
+        Self { index: self.index.clone(), keys: self.keys.clone() }
+    }
+}
+
+/// The text of a panic's payload.
+pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
+    panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "the panic carried no text".to_owned())
+}

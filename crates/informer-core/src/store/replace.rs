@@ -1,0 +1,122 @@
+//! Replacing the whole content: a list, staged item by item and published in one step (G9).
+
+use hashbrown::HashSet;
+
+use super::{Change, Store};
+use crate::sorted_map::SortedMap;
+use crate::{Item, ObjectKey, Record, ResourceVersion};
+
+/// A complete new list on its way into a store. Holds the objects that are new or changed, and only the
+/// keys of the others (G7, G35).
+#[derive(Debug)]
+pub struct Replacement<T> {
+    changed: SortedMap<ObjectKey, Record<T>>,
+    kept: HashSet<ObjectKey>,
+}
+
+impl<T> Replacement<T> {
+    /// An empty list.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { changed: SortedMap::new(), kept: HashSet::new() }
+    }
+
+    /// The list has `item`. The last one of a key counts.
+    pub fn insert(&mut self, item: Item<T>) {
+        self.kept.remove(&item.key);
+        self.changed.insert(item.key, item.record);
+    }
+
+    /// The list has the object of `key` as the store has it already, or in a state that cannot be decoded
+    /// (G30): the store keeps what it has.
+    pub fn keep(&mut self, key: ObjectKey) {
+        self.changed.remove(&key);
+        self.kept.insert(key);
+    }
+
+    /// The object was deleted before the list was complete.
+    pub fn remove(&mut self, key: &ObjectKey) {
+        self.changed.remove(key);
+        self.kept.remove(key);
+    }
+
+    /// The number of objects so far.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.changed.len() + self.kept.len()
+    }
+
+    /// Whether the list has no objects so far.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<T> Default for Replacement<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Store<T> {
+    /// Makes the store equal to `list` at `version` and publishes it, all in one step. `changes` is told
+    /// what changed: first the removals, then the rest, each in key order.
+    ///
+    /// `distrust`: the list is of another history of the server, so an equal UID and version do not mean
+    /// an equal object (G26); every object of the list counts as changed.
+    pub fn replace(
+        &mut self,
+        list: Replacement<T>,
+        version: ResourceVersion,
+        distrust: bool,
+        mut changes: impl FnMut(&ObjectKey, ReplaceChange<T>),
+    ) {
+        let Replacement { changed, kept } = list;
+        let gone: Vec<ObjectKey> = self
+            .root
+            .objects
+            .iter()
+            .map(|(key, _)| key)
+            .filter(|key| !kept.contains(*key) && changed.get(*key).is_none())
+            .cloned()
+            .collect();
+        drop(kept);
+        for key in &gone {
+            let Some(old) = self.remove(key) else { continue };
+            changes(key, ReplaceChange::Removed(old));
+        }
+        if self.is_empty() {
+            for (key, record) in changed.iter() {
+                changes(key, ReplaceChange::Written(Change::Added, record.clone()));
+            }
+            self.fill(changed);
+        } else {
+            for (key, record) in changed.iter() {
+                let mut change = self.upsert(Item { key: key.clone(), record: record.clone() });
+                if distrust && matches!(change, Change::Unchanged) {
+                    change = self.overwrite(key, record);
+                }
+                changes(key, ReplaceChange::Written(change, record.clone()));
+            }
+        }
+        self.set_version(version);
+        self.publish();
+    }
+
+    /// Writes a state although the store holds one of the same UID and version.
+    fn overwrite(&mut self, key: &ObjectKey, record: &Record<T>) -> Change<T> {
+        let Some(old) = self.root.objects.insert(key.clone(), record.clone()) else { return Change::Added };
+        self.reindex(key, Some(&old.object), Some(&record.object));
+        Change::Updated { old }
+    }
+}
+
+/// One thing that a [`Replacement`] did to the store.
+#[derive(Debug)]
+pub enum ReplaceChange<T> {
+    /// The object is not in the list.
+    Removed(Record<T>),
+    /// The object is in the list, in this state.
+    Written(Change<T>, Record<T>),
+}

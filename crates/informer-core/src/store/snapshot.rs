@@ -1,0 +1,268 @@
+//! Snapshots: one consistent, unchanging view over the objects and every index.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::iter::FusedIterator;
+use std::sync::Arc;
+
+use super::index::{Index, IndexError, Posting, Postings};
+use crate::sorted_map::{Iter, SortedMap};
+use crate::{ObjectKey, Record, ResourceVersion};
+
+/// One state of a store, for as long as it is kept. Cloning copies a pointer.
+pub struct Snapshot<T>(Arc<Root<T>>);
+
+/// One object of a snapshot: its key and its record.
+pub struct Entry<'a, T> {
+    /// Namespace and name.
+    pub key: &'a ObjectKey,
+    /// UID, version and the object.
+    pub record: &'a Record<T>,
+}
+
+/// Iterates over objects of a [`Snapshot`] in key order.
+pub struct Objects<'a, T> {
+    entries: Iter<'a, ObjectKey, Record<T>>,
+    /// Stop at the end of this namespace.
+    namespace: Option<&'a str>,
+}
+
+/// Iterates over the objects filed under one value of an index, in key order.
+pub struct IndexHits<'a, T> {
+    root: &'a Root<T>,
+    postings: Iter<'a, Posting, ()>,
+    value: &'a str,
+}
+
+impl<T> Snapshot<T> {
+    pub(super) fn new(root: Arc<Root<T>>) -> Self {
+        Self(root)
+    }
+
+    /// The version this snapshot stands for; unset before the first list.
+    #[must_use]
+    pub fn version(&self) -> &ResourceVersion {
+        &self.0.version
+    }
+
+    /// How often the server's history was replaced; versions compare only within one epoch (G14).
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.0.epoch
+    }
+
+    /// The number of objects.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.objects.len()
+    }
+
+    /// Whether there are no objects.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The record of `key`.
+    #[must_use]
+    pub fn get(&self, key: &ObjectKey) -> Option<&Record<T>> {
+        self.0.objects.get(key)
+    }
+
+    /// The object with this namespace (empty for cluster-scoped ones) and name.
+    #[must_use]
+    pub fn find(&self, namespace: &str, name: &str) -> Option<Entry<'_, T>> {
+        self.0.objects.find(|key| key.cmp_parts(namespace, name)).map(Entry::new)
+    }
+
+    /// All objects in key order.
+    #[must_use]
+    pub fn iter(&self) -> Objects<'_, T> {
+        Objects { entries: self.0.objects.iter(), namespace: None }
+    }
+
+    /// The objects of one namespace in key order; visits no others (G12).
+    #[must_use]
+    pub fn namespace<'a>(&'a self, namespace: &'a str) -> Objects<'a, T> {
+        let entries = self.0.objects.seek(|key| key.cmp_parts(namespace, ""));
+        Objects { entries, namespace: Some(namespace) }
+    }
+
+    /// The objects whose keys come after `key`, in key order: where a page or a cursor goes on.
+    #[must_use]
+    pub fn after<'a>(&'a self, key: &ObjectKey) -> Objects<'a, T> {
+        let mut entries = self.0.objects.seek(|candidate| candidate.cmp(key));
+        let mut ahead = entries.clone();
+        if ahead.next().is_some_and(|(first, _)| first == key) {
+            entries = ahead;
+        }
+        Objects { entries, namespace: None }
+    }
+
+    /// The objects that `index` files under `value`, in key order.
+    ///
+    /// # Errors
+    /// [`IndexError::Missing`] if the snapshot is older than the index, or of another store.
+    pub fn by_index<'a>(&'a self, index: &Index<T>, value: &'a str) -> Result<IndexHits<'a, T>, IndexError> {
+        let postings = self.postings(index)?;
+        Ok(IndexHits { root: &self.0, postings: postings.starting_at(value), value })
+    }
+
+    /// All values that `index` files something under, in order (`ListIndexFuncValues`).
+    ///
+    /// # Errors
+    /// [`IndexError::Missing`] as for [`by_index`](Self::by_index).
+    pub fn index_values(&self, index: &Index<T>) -> Result<Vec<Arc<str>>, IndexError> {
+        let postings = self.postings(index)?;
+        let mut values: Vec<Arc<str>> =
+            postings.starting_at("").next().map(|(p, ())| Arc::clone(&p.value)).into_iter().collect();
+        while let Some(next) = values.last().and_then(|last| postings.after_value(last)) {
+            values.push(Arc::clone(&next.value));
+        }
+        Ok(values)
+    }
+
+    /// The objects that share an indexed value with `object`, without duplicates, in key order (client-go's
+    /// `Indexer.Index`).
+    ///
+    /// # Errors
+    /// [`IndexError::Missing`] as for [`by_index`](Self::by_index).
+    pub fn like(&self, index: &Index<T>, values: &[&str]) -> Result<Vec<Entry<'_, T>>, IndexError> {
+        let postings = self.postings(index)?;
+        let keys: BTreeSet<&ObjectKey> = values
+            .iter()
+            .flat_map(|value| {
+                postings
+                    .starting_at(value)
+                    .take_while(move |(p, ())| *p.value == **value)
+                    .map(|(p, ())| &p.key)
+            })
+            .collect();
+        Ok(keys.into_iter().filter_map(|key| self.0.entry(key)).collect())
+    }
+
+    /// The index with this name, if the snapshot has it.
+    #[must_use]
+    pub fn index(&self, name: &str) -> Option<&Index<T>> {
+        self.0.indexes.iter().map(|postings| &postings.index).find(|index| index.name() == name)
+    }
+
+    /// The index over the values of label `key`, if there is one.
+    #[must_use]
+    pub fn label_index(&self, key: &str) -> Option<&Index<T>> {
+        self.0.indexes.iter().map(|postings| &postings.index).find(|index| index.label_key() == Some(key))
+    }
+
+    fn postings(&self, index: &Index<T>) -> Result<&Postings<T>, IndexError> {
+        self.0
+            .indexes
+            .iter()
+            .find(|postings| postings.index.is(index))
+            .ok_or_else(|| IndexError::Missing { name: index.name().into() })
+    }
+}
+
+impl<'a, T> Entry<'a, T> {
+    fn new((key, record): (&'a ObjectKey, &'a Record<T>)) -> Self {
+        Self { key, record }
+    }
+
+    /// The object.
+    #[must_use]
+    pub fn object(&self) -> &'a Arc<T> {
+        &self.record.object
+    }
+}
+
+impl<'a, T> Iterator for Objects<'a, T> {
+    type Item = Entry<'a, T>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let entry = Entry::new(self.entries.next()?);
+        match self.namespace {
+            Some(namespace) if entry.key.namespace() != namespace => None,
+            _ => Some(entry),
+        }
+    }
+}
+
+impl<'a, T> Iterator for IndexHits<'a, T> {
+    type Item = Entry<'a, T>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (posting, ()) = self.postings.next()?;
+        if *posting.value != *self.value {
+            return None;
+        }
+        self.root.entry(&posting.key)
+    }
+}
+
+impl<T> FusedIterator for IndexHits<'_, T> {}
+
+impl<T> Clone for Snapshot<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> Clone for Entry<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Entry<'_, T> {}
+
+impl<T> fmt::Debug for Snapshot<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Snapshot").field("objects", &self.len()).field("version", self.version()).finish()
+    }
+}
+
+impl<T> fmt::Debug for Entry<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Entry({} {:?})", self.key, self.record)
+    }
+}
+
+impl<T> fmt::Debug for Objects<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Objects").field("namespace", &self.namespace).finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for IndexHits<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IndexHits").field("value", &self.value).finish_non_exhaustive()
+    }
+}
+
+/// Everything one publication makes visible.
+pub(super) struct Root<T> {
+    pub(super) objects: SortedMap<ObjectKey, Record<T>>,
+    pub(super) indexes: Vec<Postings<T>>,
+    pub(super) version: ResourceVersion,
+    pub(super) epoch: u64,
+}
+
+impl<T> Root<T> {
+    pub(super) fn new() -> Self {
+        Self { objects: SortedMap::new(), indexes: Vec::new(), version: ResourceVersion::unset(), epoch: 0 }
+    }
+
+    fn entry(&self, key: &ObjectKey) -> Option<Entry<'_, T>> {
+        self.objects.find(|candidate| candidate.cmp(key)).map(Entry::new)
+    }
+}
+
+impl<T> Clone for Root<T> {
+    fn clone(&self) -> Self {
+        Self {
+            objects: self.objects.clone(),
+            indexes: self.indexes.clone(),
+            version: self.version.clone(),
+            epoch: self.epoch,
+        }
+    }
+}

@@ -1,0 +1,198 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::Uid;
+
+struct Obj {
+    tags: Vec<u8>,
+}
+
+fn item(name: u8, uid: u8, version: u64, tags: Vec<u8>) -> Item<Obj> {
+    let key = ObjectKey::namespaced(&format!("ns{}", name % 3), &format!("n{name}"));
+    Item::new(key, Uid::new(&uid.to_string()), version.into(), Obj { tags })
+}
+
+fn by_tag() -> Index<Obj> {
+    Index::new("tag", |object: &Obj, values| {
+        assert!(object.tags.first() != Some(&9), "nine is not indexable");
+        values.extend(object.tags.iter().map(u8::to_string));
+    })
+}
+
+fn names<'a>(entries: impl Iterator<Item = Entry<'a, Obj>>) -> Vec<String> {
+    entries.map(|entry| entry.key.to_string()).collect()
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Upsert(u8, u8, Vec<u8>),
+    Remove(u8),
+    Replace(Vec<(u8, u8, Vec<u8>)>),
+    Publish,
+    AddIndex,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let tags = || prop::collection::vec(0u8..6, 0..3);
+    let step = prop_oneof![
+        8 => (0u8..30, 0u8..2, tags()).prop_map(|(n, u, t)| Step::Upsert(n, u, t)),
+        4 => (0u8..30).prop_map(Step::Remove),
+        1 => prop::collection::vec((0u8..30, 0u8..2, tags()), 0..20).prop_map(Step::Replace),
+        2 => Just(Step::Publish),
+        1 => Just(Step::AddIndex),
+    ];
+    prop::collection::vec(step, 0..120)
+}
+
+type Model = BTreeMap<ObjectKey, Vec<u8>>;
+
+fn assert_same(snapshot: &Snapshot<Obj>, model: &Model, index: Option<&Index<Obj>>) {
+    assert!(snapshot.iter().map(|e| e.key).eq(model.keys()));
+    for ns in ["ns0", "ns1", "ns2", "ns"] {
+        let expected = model.keys().filter(|key| key.namespace() == ns);
+        assert!(snapshot.namespace(ns).map(|e| e.key).eq(expected));
+    }
+    let Some(index) = index else { return };
+    let mut values = BTreeSet::new();
+    for tag in 0u8..6 {
+        let value = tag.to_string();
+        let expected: Vec<_> =
+            model.iter().filter(|(_, tags)| tags.contains(&tag)).map(|(key, _)| key).collect();
+        if !expected.is_empty() {
+            values.insert(value.clone());
+        }
+        assert!(snapshot.by_index(index, &value).unwrap().map(|e| e.key).eq(expected));
+    }
+    let listed: Vec<_> = snapshot.index_values(index).unwrap().iter().map(ToString::to_string).collect();
+    assert_eq!(listed, values.into_iter().collect::<Vec<_>>());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+    #[test]
+    fn g11_indexes_and_namespaces_equal_a_naive_model_in_every_snapshot(steps in steps()) {
+        let mut store = Store::new();
+        let (reader, index) = (store.reader(), by_tag());
+        let (mut model, mut published, mut indexed) = (Model::new(), Model::new(), false);
+        let mut kept = Vec::new();
+        for (version, step) in steps.into_iter().enumerate() {
+            match step {
+                Step::Upsert(name, uid, tags) => {
+                    let item = item(name, uid, version as u64, tags.clone());
+                    model.insert(item.key.clone(), tags);
+                    store.upsert(item);
+                }
+                Step::Remove(name) => {
+                    let key = item(name, 0, 0, vec![]).key;
+                    prop_assert_eq!(store.remove(&key).is_some(), model.remove(&key).is_some());
+                }
+                Step::Replace(objects) => {
+                    let mut list = Replacement::new();
+                    model.clear();
+                    for (name, uid, tags) in objects {
+                        let item = item(name, uid, version as u64, tags.clone());
+                        model.insert(item.key.clone(), tags);
+                        list.insert(item);
+                    }
+                    store.replace(list, (version as u64).into(), false, |_, _| {});
+                    published = model.clone();
+                }
+                Step::Publish => {
+                    store.publish();
+                    published = model.clone();
+                }
+                Step::AddIndex => {
+                    store.add_index(&index).unwrap();
+                    store.publish();
+                    indexed = true;
+                    published = model.clone();
+                }
+            }
+            assert_same(&reader.snapshot(), &published, indexed.then_some(&index));
+            kept.push((reader.snapshot(), published.clone(), indexed));
+        }
+        for (snapshot, model, indexed) in kept {
+            assert_same(&snapshot, &model, indexed.then_some(&index));
+        }
+    }
+}
+
+#[test]
+fn g11_an_older_snapshot_has_no_newer_index() {
+    let mut store = Store::new();
+    store.upsert(item(1, 1, 1, vec![1]));
+    store.publish();
+    let (old, index) = (store.reader().snapshot(), by_tag());
+    store.add_index(&index).unwrap();
+    assert_eq!(old.by_index(&index, "1").err(), Some(IndexError::Missing { name: "tag".into() }));
+    assert_eq!(names(store.reader().snapshot().by_index(&index, "1").unwrap()), ["ns1/n1"]);
+}
+
+#[test]
+fn g11_a_panicking_index_function_leaves_its_object_out_of_that_index_only() {
+    let mut store = Store::new();
+    let index = by_tag();
+    store.add_index(&index).unwrap();
+    store.upsert(item(1, 1, 1, vec![9]));
+    store.upsert(item(2, 1, 2, vec![1]));
+    store.publish();
+    let snapshot = store.reader().snapshot();
+    assert_eq!(snapshot.len(), 2);
+    assert_eq!(names(snapshot.by_index(&index, "1").unwrap()), ["ns2/n2"]);
+    let faults = store.take_faults();
+    assert_eq!(faults.len(), 1);
+    assert!(faults[0].message.contains("nine"), "{faults:?}");
+    store.upsert(item(1, 1, 3, vec![1]));
+    store.publish();
+    assert_eq!(names(store.reader().snapshot().by_index(&index, "1").unwrap()), ["ns1/n1", "ns2/n2"]);
+}
+
+#[test]
+fn g11_one_name_is_one_index() {
+    let mut store = Store::new();
+    let index = by_tag();
+    store.add_index(&index).unwrap();
+    store.add_index(&index).unwrap();
+    assert_eq!(store.add_index(&by_tag()), Err(IndexError::Duplicate { name: "tag".into() }));
+    let mut other = Store::new();
+    other.add_index(&index).unwrap();
+    other.upsert(item(1, 1, 1, vec![1]));
+    other.publish();
+    store.publish();
+    assert_eq!(store.reader().snapshot().by_index(&index, "1").unwrap().count(), 0);
+}
+
+#[test]
+fn g07_an_object_with_equal_uid_and_version_keeps_its_allocation() {
+    let mut store = Store::new();
+    store.upsert(item(1, 1, 7, vec![1]));
+    let before = Arc::clone(&store.get(&item(1, 1, 7, vec![]).key).unwrap().object);
+    assert!(matches!(store.upsert(item(1, 1, 7, vec![2])), Change::Unchanged));
+    let mut list = Replacement::new();
+    list.insert(item(1, 1, 7, vec![3]));
+    store.replace(list, 9.into(), false, |_, change| {
+        assert!(matches!(change, ReplaceChange::Written(Change::Unchanged, _)));
+    });
+    assert!(Arc::ptr_eq(&before, &store.get(&item(1, 1, 7, vec![]).key).unwrap().object));
+}
+
+#[test]
+fn g05_another_uid_under_the_same_name_is_another_object() {
+    let mut store = Store::new();
+    store.upsert(item(1, 1, 7, vec![1]));
+    assert!(matches!(store.upsert(item(1, 2, 7, vec![1])), Change::Recreated { .. }));
+}
+
+#[test]
+fn after_resumes_behind_a_key_that_may_be_gone() {
+    let mut store = Store::new();
+    for name in [0, 3, 6] {
+        store.upsert(item(name, 1, 1, vec![]));
+    }
+    store.publish();
+    let snapshot = store.reader().snapshot();
+    assert_eq!(names(snapshot.after(&ObjectKey::namespaced("ns0", "n3"))), ["ns0/n6"]);
+    assert_eq!(names(snapshot.after(&ObjectKey::namespaced("ns0", "n1"))), ["ns0/n3", "ns0/n6"]);
+}
