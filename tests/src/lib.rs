@@ -1,1 +1,10 @@
-//! tests
+//! What the end-to-end tests of `tests/tests/` share: a real cluster, a proxy that breaks connections,
+//! the two arms that every test body runs on, and small helpers.
+//!
+//! `cargo test -p informer-tests` runs the testkit arm and needs nothing but Rust. The real arm needs
+//! Go, openssl and curl: `INFORMER_REAL_CLUSTER=1 cargo test -p informer-tests`.
+
+pub mod fixtures;
+pub mod helpers;
+pub mod proxy;
+pub mod real;
