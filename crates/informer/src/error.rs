@@ -1,0 +1,158 @@
+//! What can go wrong, in words that say what to do.
+
+use std::fmt;
+
+use informer_core::reflector::{Failure, FailureKind};
+use informer_core::store::IndexError;
+
+/// An error of this crate.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The deadline passed before everything waited for was there.
+    #[error("{0}")]
+    NotSynced(NotSynced),
+    /// The informer has stopped, so what was asked for will not happen.
+    #[error("the informer of {informer} has stopped; ask the factory for it again, or make a new one")]
+    Stopped {
+        /// The informer.
+        informer: String,
+    },
+    /// The factory was shut down.
+    #[error("the factory was shut down; build a new one")]
+    ShutDown,
+    /// The registration was removed.
+    #[error("the registration was removed")]
+    Removed,
+    /// The list has objects, and none of them can be decoded (G20).
+    #[error("none of the {objects} objects of {informer} can be decoded, the last because of: {cause}; check the type that they are decoded into")]
+    NothingDecodes {
+        /// The informer.
+        informer: String,
+        /// How many objects the list had.
+        objects: usize,
+        /// Why the last one could not be decoded.
+        cause: String,
+    },
+    /// The server does not have the resource.
+    #[error("{0}")]
+    UnknownResource(UnknownResource),
+    /// The server could not be asked what resources it has.
+    #[error("cannot discover the server's resources: {message}")]
+    Discovery {
+        /// Why.
+        message: String,
+    },
+    /// The same collection was asked for before, with other options.
+    #[error(
+        "the informer of {informer} exists already, with another {option}: ask with equal options, choose another scope, or use a factory of its own"
+    )]
+    ConflictingOptions {
+        /// The informer.
+        informer: String,
+        /// The first option that differs.
+        option: &'static str,
+    },
+    /// The server's history was replaced, so that the version waited for means nothing any more (G14).
+    #[error("the server's history was replaced while waiting (an etcd restored?); read the object again and wait for its new version")]
+    HistoryChanged,
+    /// An index could not be added or asked.
+    #[error(transparent)]
+    Index(#[from] IndexError),
+}
+
+/// What a deadline found missing, for each informer or handler.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotSynced {
+    /// What is missing, in the order in which it was asked for.
+    pub missing: Vec<Missing>,
+}
+
+/// One informer or handler that was not synced when the deadline passed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    /// The informer.
+    pub informer: String,
+    /// The handler, if it is the handler that is missing and not the store.
+    pub handler: Option<String>,
+    /// The informer's state, in words.
+    pub state: String,
+    /// The last error of the informer.
+    pub last_error: Option<String>,
+}
+
+impl fmt::Display for NotSynced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not synced in time: ")?;
+        for (at, missing) in self.missing.iter().enumerate() {
+            if at > 0 {
+                f.write_str("; ")?;
+            }
+            write!(f, "{missing}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(handler) = &self.handler {
+            write!(f, "handler {handler} of ")?;
+        }
+        write!(f, "{} ({}", self.informer, self.state)?;
+        match &self.last_error {
+            Some(error) => write!(f, "; last error: {error})"),
+            None => f.write_str(")"),
+        }
+    }
+}
+
+/// A resource that the server does not have, with what it may have been meant to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownResource {
+    /// What was asked for.
+    pub asked: String,
+    /// Resources of the server with similar names, the most similar first.
+    pub suggestions: Vec<String>,
+    /// API groups that did not answer, and why: the resource may be in one of them.
+    pub unavailable: Vec<String>,
+}
+
+impl fmt::Display for UnknownResource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the server has no resource {:?}", self.asked)?;
+        match self.suggestions.as_slice() {
+            [] => f.write_str("; `kubectl api-resources` lists what it has")?,
+            suggestions => write!(f, "; did you mean {}?", suggestions.join(", "))?,
+        }
+        if !self.unavailable.is_empty() {
+            write!(f, " (API groups that did not answer: {})", self.unavailable.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+/// An object could not be decoded. Says where and what, never the value (G34).
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{path}: {message}")]
+pub struct DecodeError {
+    /// The path of the offending field in the object, such as `spec.containers[0].ports`; `.` for the object.
+    pub path: String,
+    /// What was expected.
+    pub message: String,
+}
+
+/// A failure of a [`ListWatch`](crate::source::ListWatch) that comes from a status code.
+pub(crate) fn failure_of_code(code: u16, message: String) -> Failure {
+    let kind = match code {
+        401 => FailureKind::Unauthorized,
+        403 => FailureKind::Forbidden,
+        404 => FailureKind::NotFound,
+        410 => FailureKind::Expired,
+        429 => FailureKind::TooManyRequests,
+        400 | 405 | 406 | 415 | 422 => FailureKind::Invalid,
+        500..=599 => FailureKind::Server,
+        _ => FailureKind::Other,
+    };
+    Failure::new(kind, message)
+}
