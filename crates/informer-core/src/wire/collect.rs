@@ -1,0 +1,50 @@
+//! Putting values together that chunk borders cut.
+
+use bytes::{Bytes, BytesMut};
+
+/// What came of the value being read in earlier chunks: one value at most, and bounded.
+#[derive(Debug)]
+pub(super) struct Collector {
+    carry: BytesMut,
+    limit: usize,
+}
+
+/// The value is larger than the limit.
+#[derive(Debug)]
+pub(super) struct TooLarge;
+
+impl Collector {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { carry: BytesMut::new(), limit }
+    }
+
+    pub(super) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Bytes kept of the value so far.
+    pub(super) fn len(&self) -> usize {
+        self.carry.len()
+    }
+
+    /// Keeps `bytes`: the value goes on in the next chunk.
+    pub(super) fn keep(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
+        self.check(bytes.len())?;
+        self.carry.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// The value whose last bytes are `chunk[start..end]`; without a copy if these are all of it.
+    pub(super) fn complete(&mut self, chunk: &Bytes, start: usize, end: usize) -> Result<Bytes, TooLarge> {
+        self.check(end - start)?;
+        if self.carry.is_empty() {
+            return Ok(chunk.slice(start..end));
+        }
+        self.carry.extend_from_slice(&chunk[start..end]);
+        Ok(self.carry.split().freeze())
+    }
+
+    fn check(&self, more: usize) -> Result<(), TooLarge> {
+        if self.carry.len() + more > self.limit { Err(TooLarge) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,271 @@
+//! What the store needs to know of an object, whatever its kind.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use serde::de::{IgnoredAny, MapAccess};
+use serde_json::value::RawValue;
+
+use super::members::{self, Members, Object, next_text};
+use super::{error_offset, is_white_space};
+use crate::key::ObjectKey;
+use crate::version::{ResourceVersion, Uid};
+
+/// An object's identity and version, read from its JSON text without decoding the rest.
+///
+/// The whole text is checked to be JSON, but only `apiVersion`, `kind` and the members of `metadata` that
+/// are read here need to have the right type. Of repeated members the last counts, as in the decoders.
+///
+/// # Examples
+/// ```
+/// use informer_core::wire::ObjectHead;
+///
+/// let pod = br#"{"kind":"Pod","metadata":{"name":"web-0","namespace":"default","resourceVersion":"7"}}"#;
+/// let head = ObjectHead::parse(pod)?;
+/// assert_eq!(head.key().to_string(), "default/web-0");
+/// assert_eq!(head.version, "7".into());
+/// # Ok::<(), informer_core::wire::HeadError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectHead<'a> {
+    /// Group and version, such as `apps/v1`; empty where the text has none, as items of typed lists.
+    pub api_version: Cow<'a, str>,
+    /// The kind; empty where the text has none.
+    pub kind: Cow<'a, str>,
+    /// The name; empty only in bookmarks.
+    pub name: Cow<'a, str>,
+    /// The namespace; empty for cluster-scoped objects.
+    pub namespace: Cow<'a, str>,
+    /// The UID; unset where the text has none.
+    pub uid: Uid,
+    /// The resource version; unset where the text has none.
+    pub version: ResourceVersion,
+    /// Whether this is the bookmark that ends the initial events of a streaming list.
+    pub initial_events_end: bool,
+    /// Where `metadata.managedFields` stands in the text, in bytes: key, value, and the comma that would be
+    /// left over. `None` if the object has none, or (which no server writes) more than one.
+    pub managed_fields: Option<Range<usize>>,
+}
+
+impl<'a> ObjectHead<'a> {
+    /// Reads the head of the object with the JSON text `json`.
+    ///
+    /// # Errors
+    /// When the text is not one JSON object, what is read has the wrong type, or the object has no name.
+    pub fn parse(json: &'a [u8]) -> Result<Self, HeadError> {
+        let head = Self::parse_bookmark(json)?;
+        if head.name.is_empty() { Err(HeadError::MissingName) } else { Ok(head) }
+    }
+
+    /// Like [`parse`](Self::parse), for the object of a bookmark, which needs no name.
+    ///
+    /// # Errors
+    /// When the text is not one JSON object, or what is read has the wrong type.
+    pub fn parse_bookmark(json: &'a [u8]) -> Result<Self, HeadError> {
+        let mut draft = Draft::default();
+        members::read(json, &mut draft).map_err(|error| {
+            let offset = error_offset(json, &error);
+            match error.classify() {
+                serde_json::error::Category::Data => HeadError::WrongType { field: draft.reading(), offset },
+                _ => HeadError::Malformed { offset },
+            }
+        })?;
+        let Draft { api_version, kind, metadata, .. } = draft;
+        Ok(Self {
+            api_version,
+            kind,
+            name: metadata.name,
+            namespace: metadata.namespace,
+            uid: Uid::new(&metadata.uid),
+            version: ResourceVersion::new(&metadata.version),
+            initial_events_end: metadata.annotations.initial_events_end,
+            managed_fields: match metadata.managed_fields {
+                ManagedFields::Once(value) => Some(member_span(json, value)),
+                ManagedFields::None | ManagedFields::Repeated => None,
+            },
+        })
+    }
+
+    /// The key under which the object is stored.
+    #[must_use]
+    pub fn key(&self) -> ObjectKey {
+        ObjectKey::namespaced(&self.namespace, &self.name)
+    }
+}
+
+/// The text of an object without its managed fields: `json` itself if there are none, else put together in
+/// `scratch`, whose content is replaced.
+///
+/// # Panics
+/// May panic if `head` was not read from `json`.
+///
+/// # Examples
+/// ```
+/// use informer_core::wire::{ObjectHead, without_managed_fields};
+///
+/// let json = br#"{"metadata":{"name":"a","managedFields":[{"manager":"kubectl"}]}}"#;
+/// let mut scratch = Vec::new();
+/// let short = without_managed_fields(json, &ObjectHead::parse(json)?, &mut scratch);
+/// assert_eq!(short, br#"{"metadata":{"name":"a"}}"#);
+/// # Ok::<(), informer_core::wire::HeadError>(())
+/// ```
+pub fn without_managed_fields<'a>(json: &'a [u8], head: &ObjectHead<'_>, scratch: &'a mut Vec<u8>) -> &'a [u8] {
+    let Some(span) = &head.managed_fields else {
+        return json;
+    };
+    scratch.clear();
+    scratch.reserve(json.len() - span.len());
+    scratch.extend_from_slice(&json[..span.start]);
+    scratch.extend_from_slice(&json[span.end..]);
+    scratch
+}
+
+/// An object without a usable head. Says where, never what stood there.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HeadError {
+    /// The text is not valid JSON.
+    #[error("the object is not valid JSON: malformed at offset {offset}")]
+    Malformed {
+        /// Where in the text, in bytes.
+        offset: usize,
+    },
+    /// A part that is read has the wrong type.
+    #[error("{field} has the wrong type (at offset {offset})")]
+    WrongType {
+        /// The part's path, such as `metadata.name`.
+        field: &'static str,
+        /// Where in the text, in bytes.
+        offset: usize,
+    },
+    /// The object has no name, so there is nothing to store it under.
+    #[error("the object has no metadata.name")]
+    MissingName,
+}
+
+#[derive(Default)]
+struct Draft<'a> {
+    api_version: Cow<'a, str>,
+    kind: Cow<'a, str>,
+    metadata: Metadata<'a>,
+    reading: Option<&'static str>,
+}
+
+impl Draft<'_> {
+    /// The path of what was being read last.
+    fn reading(&self) -> &'static str {
+        match self.reading {
+            Some("metadata") => self.metadata.reading.unwrap_or("metadata"),
+            other => other.unwrap_or("the object"),
+        }
+    }
+}
+
+impl<'de> Members<'de> for Draft<'de> {
+    fn member<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
+        match key {
+            "apiVersion" => {
+                self.reading = Some("apiVersion");
+                self.api_version = next_text(map)?;
+            }
+            "kind" => {
+                self.reading = Some("kind");
+                self.kind = next_text(map)?;
+            }
+            "metadata" => {
+                self.reading = Some("metadata");
+                self.metadata = Metadata::default();
+                map.next_value_seed(Object(&mut self.metadata))?;
+            }
+            _ => skip(map)?,
+        }
+        Ok(())
+    }
+}
+
+#[derive(Default)]
+struct Metadata<'a> {
+    name: Cow<'a, str>,
+    namespace: Cow<'a, str>,
+    uid: Cow<'a, str>,
+    version: Cow<'a, str>,
+    annotations: Annotations,
+    managed_fields: ManagedFields<'a>,
+    reading: Option<&'static str>,
+}
+
+impl<'de> Members<'de> for Metadata<'de> {
+    fn member<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
+        let (path, text) = match key {
+            "name" => ("metadata.name", &mut self.name),
+            "namespace" => ("metadata.namespace", &mut self.namespace),
+            "uid" => ("metadata.uid", &mut self.uid),
+            "resourceVersion" => ("metadata.resourceVersion", &mut self.version),
+            "annotations" => {
+                self.reading = Some("metadata.annotations");
+                self.annotations = Annotations::default();
+                return map.next_value_seed(Object(&mut self.annotations));
+            }
+            "managedFields" => {
+                let value = map.next_value()?;
+                self.managed_fields = match self.managed_fields {
+                    ManagedFields::None => ManagedFields::Once(value),
+                    ManagedFields::Once(_) | ManagedFields::Repeated => ManagedFields::Repeated,
+                };
+                return Ok(());
+            }
+            _ => return skip(map),
+        };
+        self.reading = Some(path);
+        *text = next_text(map)?;
+        Ok(())
+    }
+}
+
+#[derive(Default)]
+struct Annotations {
+    initial_events_end: bool,
+}
+
+impl<'de> Members<'de> for Annotations {
+    fn member<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
+        if key != "k8s.io/initial-events-end" {
+            return skip(map);
+        }
+        self.initial_events_end = next_text(map)? == "true";
+        Ok(())
+    }
+}
+
+#[derive(Default)]
+enum ManagedFields<'a> {
+    #[default]
+    None,
+    Once(&'a RawValue),
+    Repeated,
+}
+
+fn skip<'de, A: MapAccess<'de>>(map: &mut A) -> Result<(), A::Error> {
+    map.next_value::<IgnoredAny>().map(|_| ())
+}
+
+/// Where the member with the value `value`, a part of `json`, stands: with the comma after it, or else the
+/// one before it. Looks at the bytes around only; the text is known to be valid.
+fn member_span(json: &[u8], value: &RawValue) -> Range<usize> {
+    let value_start = value.get().as_ptr().addr() - json.as_ptr().addr();
+    let value_end = value_start + value.get().len();
+    // The key is some spelling of `managedFields`: no quote within it, escaped or not.
+    let key_end = memchr::memrchr(b'"', &json[..value_start]).unwrap_or_default();
+    let key_start = memchr::memrchr(b'"', &json[..key_end]).unwrap_or_default();
+
+    let next = json[value_end..].iter().position(|byte| !is_white_space(*byte)).map(|at| value_end + at);
+    if let Some(comma) = next.filter(|at| json[*at] == b',') {
+        return key_start..comma + 1;
+    }
+    match json[..key_start].iter().rposition(|byte| !is_white_space(*byte)) {
+        Some(comma) if json[comma] == b',' => comma..value_end,
+        _ => key_start..value_end,
+    }
+}
+
+#[cfg(test)]
+mod tests;

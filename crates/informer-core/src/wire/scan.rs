@@ -1,0 +1,76 @@
+//! Finding the end of a JSON value without looking at more of it than needed.
+
+use memchr::memchr2;
+
+/// How deep a value may be nested; Go's decoder has the same limit.
+const MAX_DEPTH: u32 = 10_000;
+
+/// Finds where one object, array or string ends, across any number of chunks.
+#[derive(Debug, Default)]
+pub(super) struct Scanner {
+    depth: u32,
+    in_string: bool,
+    /// The last chunk ended with a backslash.
+    escaped: bool,
+}
+
+/// The value is nested deeper than [`MAX_DEPTH`], or a closing brace or bracket opens nothing; with the
+/// offset of that byte.
+#[derive(Debug)]
+pub(super) struct Unbalanced(pub(super) usize);
+
+impl Scanner {
+    /// Looks through the value's next bytes; the very first must be `{`, `[` or `"`. Returns how many of
+    /// them are the value's, or `None` when it goes on after them; after its end the scanner is as new.
+    ///
+    /// Braces and brackets are not told apart.
+    pub(super) fn scan(&mut self, bytes: &[u8]) -> Result<Option<usize>, Unbalanced> {
+        let mut at = 0;
+        if self.escaped && !bytes.is_empty() {
+            self.escaped = false;
+            at = 1;
+        }
+        loop {
+            if self.in_string {
+                let Some(found) = find_string_end(bytes, at) else { return Ok(None) };
+                if bytes[found] == b'\\' {
+                    at = found + 2;
+                    if at > bytes.len() {
+                        self.escaped = true;
+                        return Ok(None);
+                    }
+                    continue;
+                }
+                self.in_string = false;
+                at = found + 1;
+                if self.depth == 0 {
+                    return Ok(Some(at));
+                }
+            }
+            // Between strings there are rarely more than a few bytes, too few to call memchr for.
+            let Some(length) = bytes[at..].iter().position(|byte| is_structure(*byte)) else {
+                return Ok(None);
+            };
+            at += length + 1;
+            match bytes[at - 1] {
+                b'"' => self.in_string = true,
+                b'{' | b'[' if self.depth < MAX_DEPTH => self.depth += 1,
+                b'}' | b']' if self.depth > 0 => {
+                    self.depth -= 1;
+                    if self.depth == 0 {
+                        return Ok(Some(at));
+                    }
+                }
+                _ => return Err(Unbalanced(at - 1)),
+            }
+        }
+    }
+}
+
+fn find_string_end(bytes: &[u8], at: usize) -> Option<usize> {
+    memchr2(b'"', b'\\', &bytes[at..]).map(|found| at + found)
+}
+
+fn is_structure(byte: u8) -> bool {
+    matches!(byte, b'"' | b'{' | b'}' | b'[' | b']')
+}
