@@ -40,7 +40,9 @@ pub enum FrameError {
         offset: u64,
     },
     /// One object is larger than allowed.
-    #[error("the object at offset {offset} is larger than the limit of {limit} bytes per object; raise the limit if it is meant to be")]
+    #[error(
+        "the object at offset {offset} is larger than the limit of {limit} bytes per object; raise the limit if it is meant to be"
+    )]
     TooLarge {
         /// Where in the body the object begins, in bytes.
         offset: u64,

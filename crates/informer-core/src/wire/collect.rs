@@ -1,5 +1,7 @@
 //! Putting values together that chunk borders cut.
 
+use std::mem;
+
 use bytes::{Bytes, BytesMut};
 
 /// What came of the value being read in earlier chunks: one value at most, and bounded.
@@ -41,7 +43,8 @@ impl Collector {
             return Ok(chunk.slice(start..end));
         }
         self.carry.extend_from_slice(&chunk[start..end]);
-        Ok(self.carry.split().freeze())
+        // Not split off: a buffer that was large once would stay.
+        Ok(mem::take(&mut self.carry).freeze())
     }
 
     fn check(&self, more: usize) -> Result<(), TooLarge> {

@@ -53,7 +53,8 @@ impl WatchFrame {
     pub fn parse(frame: &Bytes) -> Result<Self, FrameError> {
         let malformed = |offset: usize, expected| FrameError::Malformed { offset: offset as u64, expected };
         let mut raw = RawFrame::default();
-        members::read(frame, &mut raw).map_err(|error| malformed(error_offset(frame, &error), WATCH_EVENT))?;
+        members::read(frame, &mut raw)
+            .map_err(|error| malformed(error_offset(frame, &error), WATCH_EVENT))?;
         let RawFrame { kind: Some(kind), object: Some(object) } = raw else {
             return Err(malformed(frame.len(), WATCH_EVENT));
         };
@@ -63,7 +64,9 @@ impl WatchFrame {
             "DELETED" => WatchEventType::Deleted,
             "BOOKMARK" => WatchEventType::Bookmark,
             "ERROR" => WatchEventType::Error,
-            unknown => return Err(FrameError::UnknownEventType { found: unknown.chars().take(64).collect() }),
+            unknown => {
+                return Err(FrameError::UnknownEventType { found: unknown.chars().take(64).collect() });
+            }
         };
         let object = frame.slice_ref(object.get().as_bytes());
         if object.first() != Some(&b'{') {

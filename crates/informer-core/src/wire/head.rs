@@ -109,7 +109,11 @@ impl<'a> ObjectHead<'a> {
 /// assert_eq!(short, br#"{"metadata":{"name":"a"}}"#);
 /// # Ok::<(), informer_core::wire::HeadError>(())
 /// ```
-pub fn without_managed_fields<'a>(json: &'a [u8], head: &ObjectHead<'_>, scratch: &'a mut Vec<u8>) -> &'a [u8] {
+pub fn without_managed_fields<'a>(
+    json: &'a [u8],
+    head: &ObjectHead<'_>,
+    scratch: &'a mut Vec<u8>,
+) -> &'a [u8] {
     let Some(span) = &head.managed_fields else {
         return json;
     };

@@ -181,7 +181,9 @@ impl JsonListSplitter {
         } else {
             match self.scanner.scan(rest) {
                 Ok(length) => length,
-                Err(unbalanced) => return Err(self.malformed(at + unbalanced.0, "balanced nesting of a sane depth")),
+                Err(unbalanced) => {
+                    return Err(self.malformed(at + unbalanced.0, "balanced nesting of a sane depth"));
+                }
             }
         };
         let end = at + length.unwrap_or(rest.len());

@@ -104,7 +104,9 @@ impl WatchSplitter {
             let rest = &chunk[at..];
             let length = match self.scanner.scan(rest) {
                 Ok(length) => length,
-                Err(unbalanced) => return Err(self.malformed(at + unbalanced.0, "balanced nesting of a sane depth")),
+                Err(unbalanced) => {
+                    return Err(self.malformed(at + unbalanced.0, "balanced nesting of a sane depth"));
+                }
             };
             let Some(length) = length else {
                 let kept = self.collector.keep(rest);

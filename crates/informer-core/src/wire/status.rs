@@ -46,7 +46,8 @@ impl Status {
     /// # Errors
     /// When the text is not valid JSON or an object of another kind.
     pub fn parse(json: &[u8]) -> Result<Self, FrameError> {
-        let malformed = |offset: usize| FrameError::Malformed { offset: offset as u64, expected: "a Status object" };
+        let malformed =
+            |offset: usize| FrameError::Malformed { offset: offset as u64, expected: "a Status object" };
         let raw: RawStatus =
             serde_json::from_slice(json).map_err(|error| malformed(error_offset(json, &error)))?;
         if raw.kind != "Status" {
@@ -86,7 +87,8 @@ impl Status {
         const WORDS: &str = "Too large resource version";
         self.causes.iter().any(|cause| cause.reason == "ResourceVersionTooLarge")
             || (self.reason == "Timeout"
-                && (self.message.contains(WORDS) || self.causes.iter().any(|cause| cause.message.contains(WORDS))))
+                && (self.message.contains(WORDS)
+                    || self.causes.iter().any(|cause| cause.message.contains(WORDS))))
     }
 
     /// The server is busy and wants fewer requests.
@@ -205,7 +207,9 @@ struct RawCause {
     message: String,
 }
 
-fn null_as_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+fn null_as_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
@@ -272,14 +276,18 @@ mod tests {
         let status = Status::from_response(502, b"<html>Bad Gateway</html>");
         assert_eq!((status.code, status.to_string().as_str()), (502, "the server answered 502"));
         assert_eq!(Status::from_response(403, br#"{"kind":"Status","message":"no"}"#).code, 403);
-        assert!(Status::from_response(404, br#"{"kind":"Status","code":404,"reason":"NotFound"}"#).is_not_found());
+        assert!(
+            Status::from_response(404, br#"{"kind":"Status","code":404,"reason":"NotFound"}"#).is_not_found()
+        );
     }
 
     #[test]
     fn g34_other_objects_are_refused_without_repeating_them() {
         for json in ["", "7", r#"{"kind":"Pod"}"#, r#"{"kind":"Status","code":"hunter2"}"#] {
             let error = Status::parse(json.as_bytes()).unwrap_err();
-            assert!(matches!(error, FrameError::Malformed { .. }) && !format!("{error:?}").contains("hunter2"));
+            assert!(
+                matches!(error, FrameError::Malformed { .. }) && !format!("{error:?}").contains("hunter2")
+            );
         }
     }
 }

@@ -40,14 +40,17 @@ fn what_is_absent_or_null_is_empty() {
 
 #[test]
 fn escapes_are_understood_and_the_last_member_counts() {
-    let text = r#"{"metadata":{"name":"x","uid":"1"},"m\u0065tadata":{"n\u0061me":"a\u002db","name":"c\u002dd"}}"#;
+    let text =
+        r#"{"metadata":{"name":"x","uid":"1"},"m\u0065tadata":{"n\u0061me":"a\u002db","name":"c\u002dd"}}"#;
     let head = parse(text);
     assert_eq!((&*head.name, head.uid.is_unset()), ("c-d", true));
 }
 
 #[test]
 fn only_what_is_read_must_have_the_right_type() {
-    parse(r#"{"metadata":{"name":"a","labels":7,"annotations":{"x":1,"y":[]},"generation":"x"},"spec":5,"status":[]}"#);
+    parse(
+        r#"{"metadata":{"name":"a","labels":7,"annotations":{"x":1,"y":[]},"generation":"x"},"spec":5,"status":[]}"#,
+    );
     for (text, field, offset) in [
         (r#"{"kind":7}"#, "kind", 8),
         (r#"{"apiVersion":{}}"#, "apiVersion", 13),
@@ -82,7 +85,8 @@ fn the_whole_text_must_be_json() {
 
 #[test]
 fn a_name_is_missing_except_in_bookmarks() {
-    let bookmark = br#"{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"9","creationTimestamp":null,
+    let bookmark =
+        br#"{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"9","creationTimestamp":null,
         "annotations":{"a":"b","k8s.io/initial-events-end":"true"}},"spec":{"containers":null},"status":{}}"#;
     assert_eq!(ObjectHead::parse(bookmark), Err(HeadError::MissingName));
     let head = ObjectHead::parse_bookmark(bookmark).unwrap();
@@ -112,11 +116,20 @@ fn managed_fields_are_cut_wherever_they_stand() {
     for (text, expected) in [
         (r#"{"metadata":{"name":"a","managedFields":[{}]}}"#, r#"{"metadata":{"name":"a"}}"#),
         (r#"{"metadata":{"managedFields":[{}],"name":"a"}}"#, r#"{"metadata":{"name":"a"}}"#),
-        (r#"{"metadata":{"uid":"u","managedFields":[],"name":"a"}}"#, r#"{"metadata":{"uid":"u","name":"a"}}"#),
+        (
+            r#"{"metadata":{"uid":"u","managedFields":[],"name":"a"}}"#,
+            r#"{"metadata":{"uid":"u","name":"a"}}"#,
+        ),
         (r#"{"metadata":{"name":"a","managedFields":null}}"#, r#"{"metadata":{"name":"a"}}"#),
         (r#"{"metadata":{"name":"a","m\u0061nagedFields" : [1] }}"#, r#"{"metadata":{"name":"a" }}"#),
-        ("{\"metadata\":{\"name\":\"a\"\n,\n\"managedFields\"\n:\n[\n]\n}}", "{\"metadata\":{\"name\":\"a\"\n\n}}"),
-        ("{\"metadata\":{\n\"managedFields\": {}\n,\n\"name\":\"a\"}}", "{\"metadata\":{\n\n\"name\":\"a\"}}"),
+        (
+            "{\"metadata\":{\"name\":\"a\"\n,\n\"managedFields\"\n:\n[\n]\n}}",
+            "{\"metadata\":{\"name\":\"a\"\n\n}}",
+        ),
+        (
+            "{\"metadata\":{\n\"managedFields\": {}\n,\n\"name\":\"a\"}}",
+            "{\"metadata\":{\n\n\"name\":\"a\"}}",
+        ),
     ] {
         assert_eq!(cut(text), expected, "{text}");
         assert!(parse(expected).managed_fields.is_none());
@@ -144,7 +157,11 @@ fn only_the_managed_fields_of_the_metadata_are_cut() {
 
 #[test]
 fn g34_errors_do_not_repeat_the_object() {
-    for text in [r#"{"kind":{"hunter2":1}}"#, r#"{"metadata":"hunter2"}"#, r#"{"metadata":{"name":"a"},"data":hunter2}"#] {
+    for text in [
+        r#"{"kind":{"hunter2":1}}"#,
+        r#"{"metadata":"hunter2"}"#,
+        r#"{"metadata":{"name":"a"},"data":hunter2}"#,
+    ] {
         let error = ObjectHead::parse(text.as_bytes()).unwrap_err();
         assert!(!format!("{error} {error:?}").contains("hunter2"));
     }

@@ -63,18 +63,22 @@ fn members_may_stand_in_any_order_and_be_null_or_absent() {
         for chunks in [vec![Bytes::copy_from_slice(text.as_bytes())], bytewise(text)] {
             let (items, end) = split(1000, chunks);
             assert_eq!(items.len(), 1, "{text}");
-            let expected = ListHead { kind: "L".to_owned(), resource_version: "5".into(), ..ListHead::default() };
+            let expected =
+                ListHead { kind: "L".to_owned(), resource_version: "5".into(), ..ListHead::default() };
             assert_eq!(end, Ok(expected), "{text}");
         }
     }
-    for text in ["{}", r#"{"items":[]}"#, r#"{"items":[ ]}"#, r#"{"items":null}"#, r#"{"metadata":null,"kind":null}"#] {
+    for text in
+        ["{}", r#"{"items":[]}"#, r#"{"items":[ ]}"#, r#"{"items":null}"#, r#"{"metadata":null,"kind":null}"#]
+    {
         assert_eq!(whole(text), (vec![], Ok(ListHead::default())), "{text}");
     }
 }
 
 #[test]
 fn a_status_shows_by_its_kind() {
-    let head = head(r#"{"kind":"Status","metadata":{},"status":"Failure","details":{"causes":[{}]},"code":410}"#);
+    let head =
+        head(r#"{"kind":"Status","metadata":{},"status":"Failure","details":{"causes":[{}]},"code":410}"#);
     assert_eq!(head.kind, "Status");
 }
 
@@ -159,7 +163,10 @@ fn g30_garbage_is_malformed_at_its_place() {
     ] {
         assert_eq!(whole(text).1, Err(FrameError::Malformed { offset, expected }), "{text}");
         let (_, end) = split(1000, bytewise(text));
-        assert!(matches!(end, Err(FrameError::Malformed { offset: found, .. }) if found == offset), "{text}: {end:?}");
+        assert!(
+            matches!(end, Err(FrameError::Malformed { offset: found, .. }) if found == offset),
+            "{text}: {end:?}"
+        );
     }
 }
 
