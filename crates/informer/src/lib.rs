@@ -1,4 +1,5 @@
 //! informer
+pub mod discovery;
 pub mod error;
 mod labels;
 mod resource;
