@@ -5,6 +5,7 @@
 //! Go, openssl and curl: `INFORMER_REAL_CLUSTER=1 cargo test -p informer-tests`.
 
 pub mod fixtures;
+pub mod harness;
 pub mod helpers;
 pub mod proxy;
 pub mod real;

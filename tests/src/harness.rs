@@ -1,0 +1,255 @@
+//! One test body, two arms: the testkit, and a real etcd and kube-apiserver.
+//!
+//! ```no_run
+//! # use informer_tests::on_both_arms;
+//! on_both_arms!(a_pod_can_be_created, |arm| async {
+//!     let namespace = arm.namespace("create").await?;
+//!     let client = arm.client().await?;
+//!     // …
+//!     Ok(())
+//! });
+//! ```
+//!
+//! makes two tests, `a_pod_can_be_created::testkit` and `a_pod_can_be_created::real`. Bodies tell the
+//! arms apart only where the servers differ by nature.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context, ensure};
+use http::Uri;
+use kube::Client;
+use kube::config::Kubeconfig;
+use tempfile::TempDir;
+
+use crate::fixtures::create_namespace;
+use crate::proxy::Proxy;
+use crate::real::{RealCluster, client_of};
+
+/// Makes a test of a body for each arm, on a multi-threaded runtime.
+///
+/// The body is `|arm| async { … }` with an [`Arm`] and the result `anyhow::Result<()>`. On the real arm
+/// all tests of a process share one cluster: a body works in namespaces of its own
+/// ([`Arm::namespace`]). A body that ends the server or its history begins with `own`, as in
+/// `on_both_arms!(own name, |arm| async { … })`, and gets a cluster for itself.
+#[macro_export]
+macro_rules! on_both_arms {
+    (own $name:ident, |$arm:ident| async $body:block) => {
+        $crate::on_both_arms!(@ $name, $arm, $body, Own);
+    };
+    ($name:ident, |$arm:ident| async $body:block) => {
+        $crate::on_both_arms!(@ $name, $arm, $body, Shared);
+    };
+    (@ $name:ident, $arm:ident, $body:block, $sharing:ident) => {
+        async fn $name($arm: $crate::harness::Arm) -> ::anyhow::Result<()> $body
+
+        mod $name {
+            #[::tokio::test(flavor = "multi_thread")]
+            async fn real() -> ::anyhow::Result<()> {
+                match $crate::harness::Arm::real($crate::harness::Sharing::$sharing).await? {
+                    Some(arm) => super::$name(arm).await,
+                    None => Ok(()),
+                }
+            }
+        }
+    };
+}
+
+/// Whether a test of the real arm has the cluster for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sharing {
+    /// One cluster for all tests of the process.
+    Shared,
+    /// A cluster of its own, three seconds more.
+    Own,
+}
+
+/// A server to test against, behind a [`Proxy`] that can break what passes through it.
+pub struct Arm {
+    server: Server,
+    proxy: Proxy,
+    folder: TempDir,
+    direct: Client,
+}
+
+impl Arm {
+    /// An arm on the real cluster, or `None` where it is skipped, see [`RealCluster::start`].
+    ///
+    /// # Errors
+    ///
+    /// When the cluster does not start.
+    pub async fn real(sharing: Sharing) -> anyhow::Result<Option<Self>> {
+        let cluster = match sharing {
+            Sharing::Shared => RealCluster::shared().await?,
+            Sharing::Own => RealCluster::start().await?.map(Arc::new),
+        };
+        let Some(cluster) = cluster else { return Ok(None) };
+        let kubeconfig = std::fs::read_to_string(cluster.kubeconfig_path())?;
+        let direct = cluster.client().await?;
+        Self::new(Server::Real { cluster, sharing }, &kubeconfig, direct).await.map(Some)
+    }
+
+    /// `testkit` or `real`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match &self.server {
+            Server::Real { .. } => "real",
+        }
+    }
+
+    /// The real cluster, on that arm.
+    #[must_use]
+    pub fn cluster(&self) -> Option<&RealCluster> {
+        match &self.server {
+            Server::Real { cluster, .. } => Some(cluster),
+        }
+    }
+
+    /// A new client, with connections of its own through the proxy: the one for informers.
+    ///
+    /// # Errors
+    ///
+    /// When the kubeconfig does not fit, which would be a fault of this harness.
+    pub async fn client(&self) -> anyhow::Result<Client> {
+        client_of(&self.kubeconfig(), None).await
+    }
+
+    /// As [`client`](Self::client), for a user: see [`real`](crate::real).
+    ///
+    /// # Errors
+    ///
+    /// For a user that does not exist on this arm.
+    pub async fn client_as(&self, user: &str) -> anyhow::Result<Client> {
+        client_of(&self.kubeconfig(), Some(user)).await
+    }
+
+    /// A client that goes around the proxy: the one that changes objects, also during an outage, and
+    /// that asks what is true.
+    #[must_use]
+    pub fn direct(&self) -> &Client {
+        &self.direct
+    }
+
+    /// A kubeconfig whose server is the proxy.
+    #[must_use]
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.folder.path().join("kubeconfig")
+    }
+
+    /// A folder of this test, removed when the arm is dropped.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// What stands between [`client`](Self::client) and the server.
+    #[must_use]
+    pub fn proxy(&self) -> &Proxy {
+        &self.proxy
+    }
+
+    /// Creates a namespace that no other test of this process uses, and returns its name, which
+    /// begins with `prefix`.
+    ///
+    /// # Errors
+    ///
+    /// When the server refuses.
+    pub async fn namespace(&self, prefix: &str) -> anyhow::Result<String> {
+        static NEXT: AtomicUsize = AtomicUsize::new(1);
+        let name = format!("{prefix}-{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        create_namespace(&self.direct, &name).await?;
+        Ok(name)
+    }
+
+    /// Breaks every connection through the proxy, watches among them, in whatever they were doing.
+    /// New ones are welcome.
+    pub async fn cut_watches(&self) {
+        self.proxy.cut().await;
+    }
+
+    /// From now on connections through the proxy are refused; open ones break. The server lives on,
+    /// and [`direct`](Self::direct) reaches it.
+    pub async fn begin_outage(&self) {
+        self.proxy.refuse().await;
+    }
+
+    /// Ends [`begin_outage`](Self::begin_outage).
+    pub async fn end_outage(&self) {
+        self.proxy.accept().await;
+    }
+
+    /// Makes the server forget its history: a watch from any version before the current one is
+    /// answered with 410 from now on. Open watches break. Needs a cluster of its own.
+    ///
+    /// # Errors
+    ///
+    /// On a shared cluster, or when the server fails.
+    pub async fn compact(&self) -> anyhow::Result<()> {
+        self.own_cluster()?.forget_history().await
+    }
+
+    /// Kills the server. Needs a cluster of its own.
+    ///
+    /// # Errors
+    ///
+    /// On a shared cluster.
+    pub async fn kill_server(&self) -> anyhow::Result<()> {
+        self.own_cluster()?.kill_apiserver().await
+    }
+
+    /// Starts the server again, with the objects and the address it had.
+    ///
+    /// # Errors
+    ///
+    /// On a shared cluster, or when it does not start.
+    pub async fn start_server(&self) -> anyhow::Result<()> {
+        self.own_cluster()?.start_apiserver().await
+    }
+
+    async fn new(server: Server, kubeconfig: &str, direct: Client) -> anyhow::Result<Self> {
+        let url = server_url(kubeconfig)?;
+        let proxy = Proxy::start(address(&url)?).await?;
+        let folder = tempfile::tempdir()?;
+        let scheme = if url.starts_with("https:") { "https" } else { "http" };
+        let through = kubeconfig.replace(&url, &format!("{scheme}://{}", proxy.address()));
+        std::fs::write(folder.path().join("kubeconfig"), through)?;
+        Ok(Self { server, proxy, folder, direct })
+    }
+
+    fn own_cluster(&self) -> anyhow::Result<&RealCluster> {
+        match &self.server {
+            Server::Real { cluster, sharing } => {
+                ensure!(
+                    *sharing == Sharing::Own,
+                    "other tests use this cluster: begin with `own` in on_both_arms!"
+                );
+                Ok(cluster)
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Arm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Arm").field("name", &self.name()).field("proxy", &self.proxy).finish_non_exhaustive()
+    }
+}
+
+enum Server {
+    Real { cluster: Arc<RealCluster>, sharing: Sharing },
+}
+
+fn server_url(kubeconfig: &str) -> anyhow::Result<String> {
+    let parsed = Kubeconfig::from_yaml(kubeconfig)?;
+    let cluster = parsed.clusters.into_iter().next().and_then(|named| named.cluster);
+    cluster.and_then(|cluster| cluster.server).context("a kubeconfig without a server")
+}
+
+fn address(url: &str) -> anyhow::Result<SocketAddr> {
+    let uri: Uri = url.parse()?;
+    let authority = uri.authority().with_context(|| format!("{url} has no host"))?;
+    authority.as_str().parse().with_context(|| format!("{url} is not an address and a port"))
+}
