@@ -1,0 +1,117 @@
+//! A cluster as the backend of the read side.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::{Cluster, ClusterSnapshot};
+use crate::protocol::{At, Backend, Change, Feed, FeedEnd, ReadError};
+use crate::resource::Resource;
+
+/// The changes of one collection of a [`Cluster`].
+pub struct ClusterFeed {
+    cluster: Cluster,
+    collection: String,
+    generation: u64,
+    /// Up to where changes have been returned.
+    position: u64,
+    progress: Option<u64>,
+    wake: watch::Receiver<u64>,
+}
+
+impl Backend for Cluster {
+    type Snapshot = ClusterSnapshot;
+    type Feed = ClusterFeed;
+
+    fn resources(&self) -> Arc<[Arc<Resource>]> {
+        Arc::clone(&self.lock().resources)
+    }
+
+    async fn snapshot(&self, resource: &Resource, at: At) -> Result<ClusterSnapshot, ReadError> {
+        let state = self.lock();
+        let collection = state.collection(resource).ok_or(ReadError::NotServed)?;
+        match at {
+            At::Newest => Ok(collection.newest(state.version)),
+            At::Exact(version) if version < state.compacted => {
+                Err(ReadError::Expired { current: state.version })
+            }
+            At::Exact(version) => collection.at(version).ok_or(ReadError::Expired { current: state.version }),
+        }
+    }
+
+    async fn reached(&self, _: &Resource, version: u64) {
+        let mut wake = self.shared.version.subscribe();
+        // It can only fail once the cluster is gone, which this handle prevents.
+        let _ = wake.wait_for(|current| *current >= version).await;
+    }
+
+    fn version(&self, _: &Resource) -> u64 {
+        Self::version(self)
+    }
+
+    fn feed(&self, resource: &Resource, after: u64) -> Result<ClusterFeed, ReadError> {
+        let state = self.lock();
+        let collection = state.collection(resource).ok_or(ReadError::NotServed)?;
+        if after < state.compacted || collection.after(after).is_none() {
+            return Err(ReadError::Expired { current: state.version });
+        }
+        Ok(ClusterFeed {
+            cluster: self.clone(),
+            collection: resource.name(),
+            generation: collection.generation,
+            position: after,
+            progress: (after <= state.version).then_some(after),
+            wake: self.shared.version.subscribe(),
+        })
+    }
+}
+
+impl ClusterFeed {
+    /// What there is now; an empty list if nothing has changed.
+    fn poll(&mut self) -> Result<Vec<Change>, FeedEnd> {
+        let state = self.cluster.lock();
+        let collection = state.collection_by_name(&self.collection).ok_or(FeedEnd::Closed)?;
+        let changes: Vec<Change> = collection
+            .after(self.position)
+            .ok_or(FeedEnd::Expired { current: state.version })?
+            .cloned()
+            .collect();
+        let closed = collection.generation != self.generation || collection.retired;
+        if closed && changes.is_empty() {
+            return Err(FeedEnd::Closed);
+        }
+        if state.version >= self.position {
+            self.position = state.version;
+            self.progress = Some(state.version);
+        }
+        Ok(changes)
+    }
+}
+
+impl Feed for ClusterFeed {
+    async fn next(&mut self) -> Result<Vec<Change>, FeedEnd> {
+        loop {
+            // Marked as seen before looking: what comes in between wakes the next round.
+            self.wake.borrow_and_update();
+            let changes = self.poll()?;
+            if !changes.is_empty() {
+                return Ok(changes);
+            }
+            self.wake.changed().await.map_err(|_| FeedEnd::Closed)?;
+        }
+    }
+
+    fn progress(&self) -> Option<u64> {
+        self.progress
+    }
+}
+
+impl fmt::Debug for ClusterFeed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClusterFeed")
+            .field("collection", &self.collection)
+            .field("position", &self.position)
+            .finish_non_exhaustive()
+    }
+}

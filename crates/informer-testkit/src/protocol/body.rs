@@ -1,0 +1,126 @@
+//! Response bodies: whole, or streamed.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt};
+use http::{Response, header};
+use http_body::{Frame, SizeHint};
+
+use super::{Object, Representation, render};
+use crate::resource::Resource;
+use crate::status::Status;
+
+/// The body of a response.
+pub struct Body(Repr);
+
+enum Repr {
+    Full(Option<Bytes>),
+    Stream(Pin<Box<dyn Stream<Item = Result<Bytes, BodyError>> + Send>>),
+}
+
+/// The body ended early, on purpose: the connection has to be closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the response was cut")]
+pub struct BodyError;
+
+impl Body {
+    /// A body that is there as a whole.
+    #[must_use]
+    pub fn full(bytes: Bytes) -> Self {
+        Self(Repr::Full(Some(bytes).filter(|bytes| !bytes.is_empty())))
+    }
+
+    /// A body that comes in chunks. It is polled only as fast as the client reads.
+    pub fn stream(chunks: impl Stream<Item = Result<Bytes, BodyError>> + Send + 'static) -> Self {
+        Self(Repr::Stream(Box::pin(chunks)))
+    }
+
+    /// The body as chunks.
+    pub(crate) fn into_stream(self) -> Pin<Box<dyn Stream<Item = Result<Bytes, BodyError>> + Send>> {
+        match self.0 {
+            Repr::Full(bytes) => futures_util::stream::iter(bytes.map(Ok)).boxed(),
+            Repr::Stream(chunks) => chunks,
+        }
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        match &mut self.0 {
+            Repr::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Repr::Stream(chunks) => chunks.poll_next_unpin(cx).map(|chunk| chunk.map(|c| c.map(Frame::data))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self.0, Repr::Full(None))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Repr::Full(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
+            Repr::Stream(_) => SizeHint::default(),
+        }
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Repr::Full(bytes) => write!(f, "Body({} bytes)", bytes.as_ref().map_or(0, Bytes::len)),
+            Repr::Stream(_) => f.write_str("Body(stream)"),
+        }
+    }
+}
+
+pub(crate) fn json_response(code: u16, json: String) -> Response<Body> {
+    response(code, "application/json", Body::full(json.into()))
+}
+
+pub(crate) fn plain_response(code: u16, text: &'static str) -> Response<Body> {
+    response(code, "text/plain; charset=utf-8", Body::full(Bytes::from_static(text.as_bytes())))
+}
+
+pub(crate) fn stream_response(
+    chunks: impl Stream<Item = Result<Bytes, BodyError>> + Send + 'static,
+) -> Response<Body> {
+    response(200, "application/json", Body::stream(chunks))
+}
+
+pub(crate) fn object_response(
+    code: u16,
+    resource: &Resource,
+    object: &Object,
+    representation: Representation,
+) -> Response<Body> {
+    let mut json = Vec::with_capacity(object.json().len() + 128);
+    render::object(&mut json, resource, object, representation);
+    response(code, "application/json", Body::full(json.into()))
+}
+
+pub(crate) fn status_response(status: &Status) -> Response<Body> {
+    let mut response = json_response(status.code, status.to_json());
+    if status.details.retry_after_seconds > 0 {
+        response.headers_mut().insert(header::RETRY_AFTER, status.details.retry_after_seconds.into());
+    }
+    response
+}
+
+fn response(code: u16, content_type: &'static str, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() =
+        http::StatusCode::from_u16(code).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static(content_type));
+    headers.insert(header::CACHE_CONTROL, header::HeaderValue::from_static("no-cache, private"));
+    response
+}

@@ -1,0 +1,53 @@
+//! Continue tokens: a version and the key after which to go on.
+
+use informer_core::ObjectKey;
+
+use crate::status::Status;
+
+/// What a continue token stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Token {
+    /// The version of the list; `None` goes on with the newest state, which gives up consistency.
+    pub(crate) version: Option<u64>,
+    pub(crate) after: ObjectKey,
+}
+
+impl Token {
+    /// Hexadecimal digits, so that nobody is tempted to look into it.
+    pub(crate) fn encode(&self) -> String {
+        let version = self.version.map(|version| version.to_string()).unwrap_or_default();
+        let text = format!("{version} {} {}", self.after.namespace(), self.after.name());
+        text.bytes().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    pub(crate) fn decode(text: &str) -> Result<Self, Status> {
+        Self::read(text).ok_or_else(|| Status::bad_request(format!("continue key is not valid: {text:?}")))
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let digits: Vec<u8> =
+            text.chars().map(|c| c.to_digit(16).and_then(|d| u8::try_from(d).ok())).collect::<Option<_>>()?;
+        let (pairs, []) = digits.as_chunks::<2>() else { return None };
+        let plain = String::from_utf8(pairs.iter().map(|[high, low]| high << 4 | low).collect()).ok()?;
+        let mut words = plain.split(' ');
+        let (version, namespace, name) = (words.next()?, words.next()?, words.next()?);
+        let version = if version.is_empty() { None } else { Some(version.parse().ok()?) };
+        Some(Self { version, after: ObjectKey::namespaced(namespace, name) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_come_back_and_garbage_does_not() {
+        for version in [Some(7), None] {
+            let token = Token { version, after: ObjectKey::namespaced("a", "b") };
+            assert_eq!(Token::decode(&token.encode()), Ok(token));
+        }
+        for text in ["", "zz", "1", "00", "ä", "7a202020"] {
+            assert_eq!(Token::decode(text).map_err(|status| status.code), Err(400), "{text}");
+        }
+    }
+}

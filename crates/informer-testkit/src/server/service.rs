@@ -1,0 +1,150 @@
+//! One request: faults, then who asks, then reads and writes.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http::{Method, Request, Response};
+use tokio_util::sync::CancellationToken;
+
+use super::{Core, write};
+use crate::faults::{Guarded, Verdict};
+use crate::protocol::{Body, BodyError, Route, Verb, error_line, status_response, stream_response};
+use crate::status::Status;
+
+/// A test server as a `tower::Service`; cloning it is cheap.
+///
+/// Requests arrive as over a socket, faults and all. Where a socket would be refused or reset, the call or
+/// the body fails with an error.
+#[derive(Clone)]
+pub struct ApiService {
+    core: Arc<Core>,
+    reset: Option<CancellationToken>,
+}
+
+/// There is no answer: the connection was refused or reset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectionError {
+    /// The server accepts no connections.
+    #[error("connection refused")]
+    Refused,
+    /// The connection ended before the answer.
+    #[error("connection reset")]
+    Reset,
+}
+
+impl ApiService {
+    pub(super) fn new(core: Arc<Core>) -> Self {
+        Self { core, reset: None }
+    }
+
+    /// For requests of a connection, which `reset` resets.
+    pub(super) fn on_connection(self, reset: CancellationToken) -> Self {
+        Self { reset: Some(reset), ..self }
+    }
+
+    async fn answer<B>(self, request: Request<B>) -> Result<Response<Body>, ConnectionError>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Data: Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let faults = &self.core.faults;
+        if self.reset.is_none() && *faults.refusing().borrow() {
+            return Err(ConnectionError::Refused);
+        }
+        let (parts, body) = request.into_parts();
+        let query = parts.uri.query().unwrap_or_default();
+        let route = Route::parse(parts.uri.path());
+        let path = match &route {
+            Route::Resource(path) => Some(path),
+            _ => None,
+        };
+        let verb = path.map_or(Verb::Other, |path| path.verb(&parts.method, query));
+        let user = self.core.auth.user(&parts.headers);
+        let number =
+            self.core.requests.arrived(&parts, &route, verb, user.as_ref().map_or("", String::as_str));
+
+        let response = loop {
+            break match faults.judge(verb, path) {
+                Verdict::Serve => match self.authorize(user, verb, path) {
+                    Err(status) => status_response(&status),
+                    Ok(()) if is_read(&parts.method) => {
+                        self.core.read.respond(&route, query, &parts.headers).await
+                    }
+                    Ok(()) => write::respond(&self.core, &route, verb, &parts, query, body).await,
+                },
+                Verdict::Answer(status) => status_response(&status),
+                Verdict::Expired => expired(verb),
+                Verdict::HangUp => {
+                    if let Some(reset) = &self.reset {
+                        reset.cancel();
+                    }
+                    return Err(ConnectionError::Reset);
+                }
+                Verdict::Wait(lifted) => {
+                    lifted.cancelled().await;
+                    continue;
+                }
+            };
+        };
+        self.core.requests.answered(number, response.status().as_u16());
+        let open = faults.open(verb, path, self.reset.clone());
+        let streamed = verb == Verb::Watch && response.status().is_success() || faults.stops_bodies();
+        if !streamed && http_body::Body::size_hint(response.body()).exact().is_some() {
+            return Ok(response);
+        }
+        let path = path.cloned();
+        Ok(response
+            .map(|body| Body::stream(Guarded::new(body.into_stream(), open, verb, path).into_stream())))
+    }
+
+    fn authorize(
+        &self,
+        user: Result<String, Status>,
+        verb: Verb,
+        path: Option<&crate::protocol::ResourcePath>,
+    ) -> Result<(), Status> {
+        let user = user?;
+        path.map_or(Ok(()), |path| self.core.auth.check(&user, verb, path))
+    }
+}
+
+fn is_read(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD)
+}
+
+fn expired(verb: Verb) -> Response<Body> {
+    let status = Status::expired("too old resource version");
+    if verb == Verb::Watch {
+        return stream_response(futures_util::stream::iter([Ok::<_, BodyError>(error_line(&status))]));
+    }
+    status_response(&status)
+}
+
+impl<B> tower::Service<Request<B>> for ApiService
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    type Response = Response<Body>;
+    type Error = ConnectionError;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, ConnectionError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ConnectionError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        Box::pin(self.clone().answer(request))
+    }
+}
+
+impl fmt::Debug for ApiService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApiService").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,219 @@
+//! Requests that change something.
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderMap, Response, header};
+use http_body_util::{BodyExt, Limited};
+use serde_json::Value;
+
+use super::Core;
+use crate::cluster::{Cluster, DeleteOptions, Part, PatchKind, Target};
+use crate::protocol::{
+    Body, Object, Parameters, Representation, ResourcePath, Route, Verb, json_response, negotiate, not_found,
+    object_response, render, select, status_response,
+};
+use crate::resource::Resource;
+use crate::status::{Status, quoted};
+
+/// The largest body that is read, as on a real server.
+const BODY_LIMIT: usize = 3 << 20;
+
+pub(super) async fn respond<B>(
+    core: &Core,
+    route: &Route,
+    verb: Verb,
+    parts: &Parts,
+    query: &str,
+    body: B,
+) -> Response<Body>
+where
+    B: http_body::Body + Send,
+    B::Data: Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let Route::Resource(path) = route else {
+        let known = !matches!(route, Route::Unknown);
+        return if known { status_response(&Status::method_not_allowed()) } else { not_found() };
+    };
+    let Some(resource) = core.read.resolve(path) else { return not_found() };
+    let part = match path.subresource.as_deref() {
+        None => Part::Main,
+        Some("status") if resource.has_status && matches!(verb, Verb::Update | Verb::Patch) => Part::Status,
+        Some(_) => return not_found(),
+    };
+    let target = Target {
+        namespace: path.namespace.clone().unwrap_or_default(),
+        name: path.name.clone().unwrap_or_default(),
+        resource,
+        part,
+    };
+    let body = match Limited::new(body, BODY_LIMIT).collect().await {
+        Ok(body) => body.to_bytes(),
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => {
+            let message = format!("Request entity too large: limit is {BODY_LIMIT}");
+            return status_response(&Status::new(413, "RequestEntityTooLarge", message));
+        }
+        Err(_) => return status_response(&Status::bad_request("the body could not be read")),
+    };
+    let cluster = core.read.backend();
+    write(cluster, &target, path, verb, &parts.headers, query, &body)
+        .unwrap_or_else(|status| status_response(&status))
+}
+
+fn write(
+    cluster: &Cluster,
+    target: &Target,
+    path: &ResourcePath,
+    verb: Verb,
+    headers: &HeaderMap,
+    query: &str,
+    body: &Bytes,
+) -> Result<Response<Body>, Status> {
+    let resource = &*target.resource;
+    let parameters = Parameters::parse(query)?;
+    let in_namespace = !resource.namespaced || path.namespace.is_some();
+    let representation = negotiate(headers)?.object().unwrap_or(Representation::Full);
+    let answer = |code, object: &Object| Ok(object_response(code, resource, object, representation));
+    match verb {
+        Verb::Create if path.name.is_none() && in_namespace => {
+            require_json(headers)?;
+            answer(201, &cluster.api_create(target, body, parameters.dry_run)?)
+        }
+        Verb::Update if path.name.is_some() && in_namespace => {
+            require_json(headers)?;
+            answer(200, &cluster.api_update(target, body, parameters.dry_run)?)
+        }
+        Verb::Patch if path.name.is_some() && in_namespace => {
+            let kind = patch_kind(headers)?;
+            let patch: Value = serde_json::from_slice(body)
+                .map_err(|error| Status::bad_request(format!("the patch is no JSON: {error}")))?;
+            answer(200, &cluster.api_patch(target, kind, &patch, parameters.dry_run)?)
+        }
+        Verb::Delete if in_namespace => {
+            let (object, gone) = cluster.api_delete(target, &delete_options(body)?, parameters.dry_run)?;
+            if !gone || returns_deleted_object(resource) {
+                return answer(200, &object);
+            }
+            Ok(json_response(200, success(resource, &object)))
+        }
+        Verb::DeleteCollection => {
+            delete_collection(cluster, target, path, &parameters, &delete_options(body)?)
+        }
+        _ => Err(Status::method_not_allowed()),
+    }
+}
+
+/// Deletes what is selected, and answers with the list of it.
+fn delete_collection(
+    cluster: &Cluster,
+    target: &Target,
+    path: &ResourcePath,
+    parameters: &Parameters,
+    options: &DeleteOptions,
+) -> Result<Response<Body>, Status> {
+    let resource = &*target.resource;
+    let (labels, fields) = select(resource, &parameters.label_selector, &parameters.field_selector)?;
+    let selected = cluster.list(&resource.to_string()).into_iter().filter(|object| {
+        path.namespace.as_deref().is_none_or(|namespace| object.key().namespace() == namespace)
+            && object.is_selected_by(&labels, &fields)
+    });
+    let mut out = Vec::new();
+    for object in selected {
+        let target = Target {
+            namespace: object.key().namespace().to_owned(),
+            name: object.key().name().to_owned(),
+            ..target.clone()
+        };
+        match cluster.api_delete(&target, options, parameters.dry_run) {
+            Ok((last, _)) => {
+                if !out.is_empty() {
+                    out.push(b',');
+                }
+                render::item(&mut out, resource, &last, Representation::Full);
+            }
+            // Somebody else was faster.
+            Err(status) if status.code == 404 => {}
+            Err(status) => return Err(status),
+        }
+    }
+    let items =
+        String::from_utf8(out).map_err(|error| Status::new(500, "InternalError", error.to_string()))?;
+    let version = cluster.version();
+    let prefix = render::list_prefix(resource);
+    Ok(json_response(
+        200,
+        format!("{prefix}\"metadata\":{{\"resourceVersion\":\"{version}\"}},\"items\":[{items}]}}"),
+    ))
+}
+
+fn delete_options(body: &Bytes) -> Result<DeleteOptions, Status> {
+    if body.is_empty() {
+        return Ok(DeleteOptions::default());
+    }
+    serde_json::from_slice(body).map_err(|error| Status::bad_request(format!("no DeleteOptions: {error}")))
+}
+
+fn success(resource: &Resource, object: &Object) -> String {
+    let group = if resource.group.is_empty() {
+        String::new()
+    } else {
+        format!(",\"group\":{}", quoted(&resource.group))
+    };
+    format!(
+        "{{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{{}},\"status\":\"Success\",\"details\":{{\"name\":{}{group},\"kind\":{},\"uid\":\"{}\"}}}}",
+        quoted(object.key().name()),
+        quoted(&resource.plural),
+        object.uid(),
+    )
+}
+
+/// Some resources answer a delete with the object, the others with a `Status`.
+fn returns_deleted_object(resource: &Resource) -> bool {
+    const CORE: [&str; 8] = [
+        "namespaces",
+        "persistentvolumeclaims",
+        "persistentvolumes",
+        "pods",
+        "podtemplates",
+        "resourcequotas",
+        "serviceaccounts",
+        "services",
+    ];
+    const STORAGE: [&str; 4] = ["csidrivers", "csinodes", "storageclasses", "volumeattachments"];
+    match resource.group.as_str() {
+        "" => CORE.contains(&resource.plural.as_str()),
+        "storage.k8s.io" => STORAGE.contains(&resource.plural.as_str()),
+        _ => false,
+    }
+}
+
+fn require_json(headers: &HeaderMap) -> Result<(), Status> {
+    match content_type(headers) {
+        "" | "application/json" => Ok(()),
+        _ => Err(unsupported("application/json")),
+    }
+}
+
+fn patch_kind(headers: &HeaderMap) -> Result<PatchKind, Status> {
+    match content_type(headers) {
+        "application/merge-patch+json" | "application/strategic-merge-patch+json" => Ok(PatchKind::Merge),
+        "application/json-patch+json" => Ok(PatchKind::Json),
+        "application/apply-patch+yaml" => Ok(PatchKind::Apply),
+        _ => Err(unsupported(
+            "application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json, \
+             application/apply-patch+yaml",
+        )),
+    }
+}
+
+fn content_type(headers: &HeaderMap) -> &str {
+    let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    value.split(';').next().unwrap_or_default().trim()
+}
+
+fn unsupported(accepted: &str) -> Status {
+    let message = format!(
+        "the body of the request was in an unknown format - accepted media types include: {accepted}"
+    );
+    Status::new(415, "UnsupportedMediaType", message)
+}
