@@ -1,0 +1,97 @@
+//! Resources that come and go (G32).
+
+use std::time::Duration;
+
+use super::listing::Relist;
+use super::{Action, Failure, Next, Phase, Reflector, ReflectorConfig, State};
+use crate::ResourceVersion;
+
+/// How many discoveries in a row must find the resource missing.
+const ABSENCES: u32 = 3;
+
+/// A 404 and what discovery said since.
+#[derive(Debug)]
+pub(super) struct Absence {
+    cause: Failure,
+    absent: u32,
+    first_absent: Option<Duration>,
+    discovery: Discovery,
+}
+
+#[derive(Debug)]
+enum Discovery {
+    Due(Duration),
+    Asked(Duration),
+}
+
+impl Absence {
+    pub(super) fn deadline(&self, config: &ReflectorConfig) -> Duration {
+        match self.discovery {
+            Discovery::Due(at) => at,
+            Discovery::Asked(at) => at.saturating_add(config.open_timeout),
+        }
+    }
+}
+
+impl Reflector {
+    /// Takes a 404: the request is over.
+    pub(super) fn become_unavailable(&mut self, now: Duration, cause: Failure) {
+        self.note_failure(&cause);
+        self.abandon();
+        self.state = State::Unavailable { cause: cause.clone(), absent: 0, until: now };
+        self.phase =
+            Phase::Absent(Absence { cause, absent: 0, first_absent: None, discovery: Discovery::Due(now) });
+    }
+
+    pub(super) fn absence_on_time(&mut self, now: Duration) {
+        let Phase::Absent(absence) = &mut self.phase else { return };
+        if now < absence.deadline(&self.config) {
+            return;
+        }
+        if matches!(absence.discovery, Discovery::Due(_)) {
+            absence.discovery = Discovery::Asked(now);
+            self.actions.push_back(Action::Discover);
+        } else {
+            self.discover_later(now);
+        }
+    }
+
+    pub(super) fn on_discovered(&mut self, now: Duration, answer: Result<bool, Failure>) {
+        let Phase::Absent(absence) = &mut self.phase else { return };
+        if !matches!(absence.discovery, Discovery::Asked(_)) {
+            return;
+        }
+        match answer {
+            // It has come: that took at least one wait already.
+            Ok(true) if absence.absent > 0 => self.start_list(now),
+            Ok(true) => {
+                let cause = absence.cause.clone();
+                self.back_off(now, cause, Next::List);
+            }
+            Ok(false) => {
+                absence.absent = absence.absent.saturating_add(1);
+                let first = *absence.first_absent.get_or_insert(now);
+                let counts =
+                    absence.absent >= ABSENCES && now.saturating_sub(first) >= self.config.absence_span;
+                if counts && !self.version.is_unset() {
+                    self.actions.push_back(Action::RemoveAll);
+                    self.version = ResourceVersion::unset();
+                    self.relist = Relist::default();
+                    self.malformed = None;
+                }
+                self.discover_later(now);
+            }
+            Err(failure) => {
+                self.note_failure(&failure);
+                self.discover_later(now);
+            }
+        }
+    }
+
+    fn discover_later(&mut self, now: Duration) {
+        let Phase::Absent(absence) = &mut self.phase else { return };
+        let until = now.saturating_add(self.backoff.next_delay());
+        absence.discovery = Discovery::Due(until);
+        self.state = State::Unavailable { cause: absence.cause.clone(), absent: absence.absent, until };
+    }
+}

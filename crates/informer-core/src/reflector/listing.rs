@@ -1,0 +1,386 @@
+//! Lists: the version ladder (G26), pages, and streaming lists with their fallback (G27).
+
+use std::cmp::Ordering;
+use std::time::Duration;
+
+use super::watching::Watching;
+use super::{
+    Action, Failure, FailureKind, Input, ListRequest, Next, Phase, Reflector, ReflectorConfig, State,
+    VersionMatch, WatchRequest,
+};
+use crate::ResourceVersion;
+
+/// How many pages without an item are asked for in a row, lest a broken server keeps us busy.
+const BARREN_PAGES: u32 = 8;
+/// How many streaming lists may end before their time until a LIST is tried.
+const LOST_STREAMS: u32 = 2;
+
+/// What the lists since the last finished one have told about how to make the next.
+#[derive(Debug, Default)]
+pub(super) struct Relist {
+    /// At the newest version: the last seen one was refused.
+    pub(super) newest: bool,
+    /// Without the shortcut: equal versions may not mean equal objects.
+    pub(super) distrust: bool,
+    /// A probe said that the history was replaced.
+    pub(super) history_changed: bool,
+    /// Not as a streaming list.
+    plain: bool,
+    /// A streaming list was not even opened: if a LIST is, streaming lists do not work.
+    suspect: bool,
+    lost_streams: u32,
+    malformed: u32,
+}
+
+/// An open LIST.
+#[derive(Debug)]
+pub(super) struct Listing {
+    /// The version that its first page was asked for.
+    version: ResourceVersion,
+    limit: Option<u32>,
+    token: Option<String>,
+    /// The version that its first page had.
+    found: Option<ResourceVersion>,
+    /// Items of the pages that are complete.
+    items: usize,
+    barren: u32,
+    pages: u32,
+    /// The token of the last page whose number is a power of two: tokens that go round come back to one.
+    mark: Option<String>,
+    opened: bool,
+    last_sign: Duration,
+}
+
+impl Listing {
+    pub(super) fn silent_at(&self, config: &ReflectorConfig) -> Duration {
+        self.last_sign.saturating_add(config.list_timeout)
+    }
+}
+
+/// An open streaming list.
+#[derive(Debug)]
+pub(super) struct Streaming {
+    version: ResourceVersion,
+    timeout: Duration,
+    asked: Duration,
+    opened: bool,
+    last_sign: Duration,
+}
+
+impl Streaming {
+    pub(super) fn deadline(&self, config: &ReflectorConfig) -> Duration {
+        self.silent_at(config).min(self.overdue_at(config))
+    }
+
+    fn silent_at(&self, config: &ReflectorConfig) -> Duration {
+        self.last_sign.saturating_add(config.streaming_timeout)
+    }
+
+    fn overdue_at(&self, config: &ReflectorConfig) -> Duration {
+        self.asked.saturating_add(self.timeout).saturating_add(config.watch_grace)
+    }
+}
+
+impl Reflector {
+    /// Begins a list, streaming or not, at the version that is next on the ladder.
+    pub(super) fn start_list(&mut self, now: Duration) {
+        let streaming =
+            self.config.streaming_lists && self.streaming_supported != Some(false) && !self.relist.plain;
+        if !streaming {
+            let version = match () {
+                () if self.relist.newest => ResourceVersion::unset(),
+                () if self.version.is_unset() => ResourceVersion::from(0),
+                () => self.version.clone(),
+            };
+            // An unlimited list at a version is served from the server's cache, a limited one may not be.
+            let limited = self.pages || self.relist.newest || self.version.is_unset();
+            let limit = self.config.page_size.filter(|&size| limited && size > 0);
+            return self.request_list(now, version, limit);
+        }
+        let version = if self.relist.newest { ResourceVersion::unset() } else { self.version.clone() };
+        let timeout = self.draw_timeout();
+        self.actions.push_back(Action::BeginReplace { shortcut: !self.relist.distrust });
+        self.actions.push_back(Action::Watch(WatchRequest {
+            version: version.clone(),
+            send_initial_events: true,
+            timeout,
+        }));
+        self.phase =
+            Phase::Streaming(Streaming { version, timeout, asked: now, opened: false, last_sign: now });
+        self.state = self.listing_state(true);
+    }
+
+    /// Asks for the first page of a list at `version`.
+    fn request_list(&mut self, now: Duration, version: ResourceVersion, limit: Option<u32>) {
+        let from_seen = !version.is_unset() && version != ResourceVersion::from(0);
+        self.actions.push_back(Action::BeginReplace { shortcut: !self.relist.distrust });
+        self.actions.push_back(Action::List(ListRequest {
+            version: version.clone(),
+            version_match: from_seen.then_some(VersionMatch::NotOlderThan),
+            limit,
+            continue_token: None,
+        }));
+        self.phase = Phase::Listing(Listing {
+            version,
+            limit,
+            token: None,
+            found: None,
+            items: 0,
+            barren: 0,
+            pages: 0,
+            mark: None,
+            opened: false,
+            last_sign: now,
+        });
+        self.state = self.listing_state(false);
+    }
+
+    fn listing_state(&self, streaming: bool) -> State {
+        State::Listing { streaming, items: 0, remaining: None, attempt: self.backoff.attempt() }
+    }
+
+    pub(super) fn on_listing(&mut self, now: Duration, input: Input) {
+        let Phase::Listing(list) = &mut self.phase else { return };
+        list.last_sign = now;
+        match input {
+            Input::Opened => {
+                list.opened = true;
+                if std::mem::take(&mut self.relist.suspect) {
+                    self.streaming_supported = Some(false);
+                }
+            }
+            Input::Progress { items: staged } => self.note_progress(staged),
+            Input::PageEnd { version, continue_token, remaining, items } => {
+                self.open = false;
+                self.on_page_end(now, version, continue_token, remaining, items);
+            }
+            Input::Closed => {
+                self.open = false;
+                let message = "the list's response ended before the list did";
+                self.list_failed(now, Failure::new(FailureKind::Malformed, message));
+            }
+            Input::Failed(failure) => {
+                self.open = false;
+                self.list_failed(now, failure);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn listing_on_time(&mut self, now: Duration) {
+        let Phase::Listing(list) = &self.phase else { return };
+        if now >= list.silent_at(&self.config) {
+            self.actions.push_back(Action::Close);
+            self.list_failed(now, Failure::new(FailureKind::Timeout, "the list sent nothing for too long"));
+        }
+    }
+
+    fn on_page_end(
+        &mut self,
+        now: Duration,
+        version: ResourceVersion,
+        continue_token: Option<String>,
+        left: Option<u64>,
+        count: usize,
+    ) {
+        let Phase::Listing(list) = &mut self.phase else { return };
+        list.items = list.items.saturating_add(count);
+        // Later pages may be newer; a watch from the first one's version misses nothing.
+        let found = list.found.get_or_insert(version).clone();
+        if found.is_unset() {
+            let message = "the list has no resourceVersion, so no watch can follow it";
+            return self.list_failed(now, Failure::new(FailureKind::Other, message));
+        }
+        if let State::Listing { items, remaining, .. } = &mut self.state {
+            (*items, *remaining) = (list.items, left);
+        }
+        let Some(token) = continue_token.filter(|token| !token.is_empty()) else {
+            return self.list_complete(now, found, None);
+        };
+        list.barren = if count == 0 { list.barren + 1 } else { 0 };
+        if list.barren >= BARREN_PAGES || list.mark.as_ref() == Some(&token) {
+            let message = "the list's pages do not come to an end";
+            return self.list_failed(now, Failure::new(FailureKind::Other, message));
+        }
+        list.pages = list.pages.saturating_add(1);
+        if list.pages.is_power_of_two() {
+            list.mark = Some(token.clone());
+        }
+        self.pages |= list.version == ResourceVersion::from(0);
+        (list.opened, list.last_sign) = (false, now);
+        list.token = Some(token.clone());
+        self.actions.push_back(Action::List(ListRequest {
+            version: ResourceVersion::unset(),
+            version_match: None,
+            limit: list.limit,
+            continue_token: Some(token),
+        }));
+    }
+
+    /// Decides what follows a failed LIST: another one at once (each step of the ladder once), or a wait.
+    fn list_failed(&mut self, now: Duration, failure: Failure) {
+        let Phase::Listing(list) = &mut self.phase else { return };
+        let first_page = list.token.is_none();
+        if first_page && !list.opened && std::mem::take(&mut self.relist.suspect) {
+            // The server is away altogether: that says nothing about streaming lists.
+            self.relist.plain = false;
+        }
+        if failure.kind == FailureKind::Expired && !first_page {
+            let version = std::mem::take(&mut list.version);
+            self.note_failure(&failure);
+            self.abandon();
+            return self.request_list(now, version, None);
+        }
+        let at_newest = list.version.is_unset();
+        self.any_list_failed(now, failure, at_newest);
+    }
+
+    /// What failed LISTs and streaming lists have in common.
+    fn any_list_failed(&mut self, now: Duration, failure: Failure, at_newest: bool) {
+        match failure.kind {
+            FailureKind::Expired | FailureKind::TooLargeVersion => {
+                self.relist.newest = true;
+                self.relist.distrust |= failure.kind == FailureKind::TooLargeVersion;
+                if at_newest {
+                    self.back_off(now, failure, Next::List);
+                } else {
+                    self.note_failure(&failure);
+                    self.abandon();
+                    self.start_list(now);
+                }
+            }
+            FailureKind::NotFound => self.become_unavailable(now, failure),
+            FailureKind::Malformed | FailureKind::Undecodable => {
+                self.relist.malformed += 1;
+                let again = self.relist.malformed > 1 || self.malformed_twice();
+                if again || self.config.strict || failure.kind == FailureKind::Undecodable {
+                    self.degrade(now, failure, Next::List);
+                } else {
+                    self.back_off(now, failure, Next::List);
+                }
+            }
+            _ => self.back_off(now, failure, Next::List),
+        }
+    }
+
+    pub(super) fn on_streaming(&mut self, now: Duration, input: Input) {
+        let Phase::Streaming(stream) = &mut self.phase else { return };
+        stream.last_sign = now;
+        match input {
+            Input::Opened => stream.opened = true,
+            Input::Progress { items } => self.note_progress(items),
+            Input::Bookmark { version, initial_events_end: true } => {
+                if version.is_unset() {
+                    self.actions.push_back(Action::Close);
+                    let message = "the bookmark at the end of the initial events has no resourceVersion";
+                    let failure = Failure::new(FailureKind::Other, message);
+                    return self.refuse_streaming(now, true, &failure);
+                }
+                self.bookmarks_seen = true;
+                self.streaming_supported = Some(true);
+                let watch = Watching::after_list(now, stream.timeout, stream.asked);
+                self.list_complete(now, version, Some(watch));
+            }
+            Input::Bookmark { initial_events_end: false, .. } => {
+                // Servers send none before the end: something on the way loses the annotation.
+                self.actions.push_back(Action::Close);
+                let message = "a bookmark came before the end of the initial events";
+                self.refuse_streaming(now, true, &Failure::new(FailureKind::Other, message));
+            }
+            Input::Closed => {
+                self.open = false;
+                self.stream_lost(now, stream_ended());
+            }
+            Input::Failed(failure) => {
+                self.open = false;
+                self.stream_failed(now, failure);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn streaming_on_time(&mut self, now: Duration) {
+        let Phase::Streaming(stream) = &self.phase else { return };
+        let opened = stream.opened;
+        if now >= stream.silent_at(&self.config) {
+            self.actions.push_back(Action::Close);
+            self.relist.suspect = !opened;
+            let message = "the streaming list sent nothing for too long";
+            self.refuse_streaming(now, opened, &Failure::new(FailureKind::Timeout, message));
+        } else if now >= stream.overdue_at(&self.config) {
+            self.actions.push_back(Action::Close);
+            self.stream_lost(now, stream_ended());
+        }
+    }
+
+    fn stream_failed(&mut self, now: Duration, failure: Failure) {
+        let Phase::Streaming(stream) = &self.phase else { return };
+        let (opened, at_newest) = (stream.opened, stream.version.is_unset());
+        match failure.kind {
+            FailureKind::Invalid | FailureKind::Other => self.refuse_streaming(now, true, &failure),
+            FailureKind::Expired | FailureKind::TooLargeVersion | FailureKind::Undecodable => {
+                self.any_list_failed(now, failure, at_newest);
+            }
+            FailureKind::NotFound | FailureKind::Malformed => {
+                // A LIST may be served, and its objects have bounds.
+                self.relist.plain = true;
+                self.any_list_failed(now, failure, at_newest);
+            }
+            _ if opened => self.stream_lost(now, failure),
+            _ => self.back_off(now, failure, Next::List),
+        }
+    }
+
+    /// A streaming list ended before its time: once is an accident.
+    fn stream_lost(&mut self, now: Duration, failure: Failure) {
+        self.relist.lost_streams += 1;
+        self.relist.plain |= self.relist.lost_streams >= LOST_STREAMS;
+        self.back_off(now, failure, Next::List);
+    }
+
+    /// Lists with LIST instead, at once; with `learn`, from now on.
+    fn refuse_streaming(&mut self, now: Duration, learn: bool, failure: &Failure) {
+        self.note_failure(failure);
+        if learn {
+            self.streaming_supported = Some(false);
+        }
+        self.relist.plain = true;
+        self.abandon();
+        self.start_list(now);
+    }
+
+    fn note_progress(&mut self, staged: usize) {
+        if let State::Listing { items, .. } = &mut self.state {
+            *items = staged;
+        }
+    }
+
+    /// A list is complete at `version`; with `stream`, its stream goes on as the watch.
+    fn list_complete(&mut self, now: Duration, version: ResourceVersion, stream: Option<Watching>) {
+        let went_back = version.compare(&self.version) == Some(Ordering::Less);
+        let distrusted = went_back && !self.relist.distrust;
+        // A list that leads back to the frame that cannot be read is of no use.
+        let stuck = !self.relist.newest && self.malformed_twice() && version == self.version;
+        if distrusted || stuck {
+            if stream.is_some() {
+                self.actions.push_back(Action::Close);
+            }
+            self.relist.newest = true;
+            self.relist.distrust |= distrusted;
+            self.abandon();
+            return self.start_list(now);
+        }
+        let history_changed = went_back || self.relist.history_changed;
+        self.actions.push_back(Action::FinishReplace { version: version.clone(), history_changed });
+        self.version = version;
+        self.relist = Relist::default();
+        match stream {
+            Some(watch) => self.watch_is_open(now, watch),
+            None => self.start_watch(now),
+        }
+    }
+}
+
+fn stream_ended() -> Failure {
+    Failure::new(FailureKind::Transport, "the streaming list ended before all initial events were sent")
+}
