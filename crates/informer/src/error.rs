@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use informer_core::reflector::{Failure, FailureKind};
 use informer_core::store::IndexError;
 
 /// An error of this crate.
@@ -25,7 +24,9 @@ pub enum Error {
     #[error("the registration was removed")]
     Removed,
     /// The list has objects, and none of them can be decoded (G20).
-    #[error("none of the {objects} objects of {informer} can be decoded, the last because of: {cause}; check the type that they are decoded into")]
+    #[error(
+        "none of the {objects} objects of {informer} can be decoded, the last because of: {cause}; check the type that they are decoded into"
+    )]
     NothingDecodes {
         /// The informer.
         informer: String,
@@ -54,7 +55,9 @@ pub enum Error {
         option: &'static str,
     },
     /// The server's history was replaced, so that the version waited for means nothing any more (G14).
-    #[error("the server's history was replaced while waiting (an etcd restored?); read the object again and wait for its new version")]
+    #[error(
+        "the server's history was replaced while waiting (an etcd restored?); read the object again and wait for its new version"
+    )]
     HistoryChanged,
     /// An index could not be added or asked.
     #[error(transparent)]
@@ -140,19 +143,4 @@ pub struct DecodeError {
     pub path: String,
     /// What was expected.
     pub message: String,
-}
-
-/// A failure of a [`ListWatch`](crate::source::ListWatch) that comes from a status code.
-pub(crate) fn failure_of_code(code: u16, message: String) -> Failure {
-    let kind = match code {
-        401 => FailureKind::Unauthorized,
-        403 => FailureKind::Forbidden,
-        404 => FailureKind::NotFound,
-        410 => FailureKind::Expired,
-        429 => FailureKind::TooManyRequests,
-        400 | 405 | 406 | 415 | 422 => FailureKind::Invalid,
-        500..=599 => FailureKind::Server,
-        _ => FailureKind::Other,
-    };
-    Failure::new(kind, message)
 }

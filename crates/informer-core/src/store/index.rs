@@ -206,7 +206,7 @@ impl<T> Clone for Postings<T> {
 }
 
 /// The text of a panic's payload.
-pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
+pub fn panic_message(panic: &(dyn Any + Send)) -> String {
     panic
         .downcast_ref::<&str>()
         .map(|text| (*text).to_owned())

@@ -1,0 +1,320 @@
+//! A factory of informers that share what can be shared.
+
+mod builder;
+mod registry;
+mod waiting;
+
+#[cfg(test)]
+mod tests;
+
+use std::any::TypeId;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Client;
+use kube::core::{DynamicObject, PartialObjectMeta};
+use tokio::runtime::Handle;
+
+pub use builder::SharedInformerFactoryBuilder;
+
+use crate::decode::Decode;
+use crate::discovery::{Discovery, DiscoveryError};
+use crate::options::InformerOptions;
+use crate::reflector::identity_of;
+use crate::shared::Shared;
+use crate::shared_informer::STOP_DEADLINE;
+use crate::source::{KubeSource, ListWatch};
+use crate::{Error, Resource, Scope, SharedInformer, Status, TypedResource};
+use builder::Defaults;
+use registry::{Collection, Registry};
+
+/// Makes informers and shares them: asking twice for the same collection gives the same informer, with one
+/// watch (client-go's `SharedInformerFactory`). Cloning is cheap, and all clones are the same factory.
+///
+/// The factory holds its informers until [`stop`](Self::stop), [`shutdown`](Self::shutdown) or its own last
+/// drop (G24). What identifies a collection is resource, scope, selectors and type; asking for it again with
+/// contradictory other options is an error (G23).
+///
+/// # Examples
+/// ```
+/// use informer::SharedInformerFactory;
+/// use k8s_openapi::api::core::v1::Pod;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> anyhow::Result<()> {
+/// # let server = informer_testkit::TestServer::start().await?;
+/// # let client = server.client()?;
+/// # informer::doc_support::create_pods(&client, 3).await?;
+/// let factory = SharedInformerFactory::builder(client).namespace("default").build();
+/// let pods = factory.informer::<Pod>()?;
+/// factory.start();
+/// let lister = pods.synced().await?;
+/// assert_eq!(lister.len(), 3);
+/// factory.shutdown().await;
+/// # Ok(())
+/// # }
+/// ```
+pub struct SharedInformerFactory {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    client: Client,
+    defaults: Defaults,
+    runtime: Handle,
+    registry: Registry,
+}
+
+impl SharedInformerFactory {
+    /// Starts to build a factory whose informers ask through `client`.
+    #[must_use]
+    pub fn builder(client: Client) -> SharedInformerFactoryBuilder {
+        SharedInformerFactoryBuilder::new(client)
+    }
+
+    /// The informer of a typed kind, in the factory's scope.
+    ///
+    /// # Errors
+    /// [`Error::ConflictingOptions`], [`Error::ShutDown`].
+    pub fn informer<K>(&self) -> Result<SharedInformer<K>, Error>
+    where
+        K: TypedResource + Decode,
+    {
+        self.informer_with(InformerOptions::new())
+    }
+
+    /// The informer of a typed kind, with options.
+    ///
+    /// # Errors
+    /// [`Error::ConflictingOptions`], [`Error::ShutDown`].
+    pub fn informer_with<K>(&self, options: InformerOptions<K>) -> Result<SharedInformer<K>, Error>
+    where
+        K: TypedResource + Decode,
+    {
+        self.with_metadata(Resource::of::<K>(), options)
+    }
+
+    /// The informer of a typed kind's metadata: the server sends nothing else.
+    ///
+    /// # Errors
+    /// [`Error::ConflictingOptions`], [`Error::ShutDown`].
+    pub fn metadata<K>(
+        &self,
+        options: InformerOptions<PartialObjectMeta<K>>,
+    ) -> Result<SharedInformer<PartialObjectMeta<K>>, Error>
+    where
+        K: TypedResource + Send + Sync + 'static,
+        PartialObjectMeta<K>: Decode + kube::Resource,
+    {
+        self.with_metadata(Resource::of::<K>(), options.metadata_only())
+    }
+
+    /// The informer of a resource, decoded into whatever type: a struct of your own with just the fields you
+    /// use, or `DynamicObject`.
+    ///
+    /// # Errors
+    /// [`Error::ConflictingOptions`], [`Error::ShutDown`].
+    ///
+    /// # Examples
+    /// ```
+    /// use informer::{InformerOptions, Resource, SharedInformerFactory};
+    /// use k8s_openapi::api::core::v1::Pod;
+    ///
+    /// #[derive(serde::Deserialize)]
+    /// struct Slim { spec: Spec }
+    /// #[derive(serde::Deserialize)]
+    /// #[serde(rename_all = "camelCase")]
+    /// struct Spec { node_name: Option<String> }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> anyhow::Result<()> {
+    /// # let server = informer_testkit::TestServer::start().await?;
+    /// # let client = server.client()?;
+    /// # informer::doc_support::create_pods(&client, 3).await?;
+    /// let factory = SharedInformerFactory::builder(client).build();
+    /// let pods = factory.informer_as::<Slim>(Resource::of::<Pod>(), InformerOptions::new())?;
+    /// factory.start();
+    /// for entry in pods.synced().await?.snapshot().iter() {
+    ///     println!("{} runs on {:?}", entry.key, entry.object().spec.node_name);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn informer_as<T: Decode>(
+        &self,
+        resource: Resource,
+        options: InformerOptions<T>,
+    ) -> Result<SharedInformer<T>, Error> {
+        let client = self.inner.client.clone();
+        self.informer_for(resource, options, move |resource, scope, options| {
+            KubeSource::new(client, resource.clone(), scope.clone())
+                .projection(options.wire.projection)
+                .list_compression(options.wire.compression)
+                .max_object_bytes(options.wire.max_object_bytes)
+        })
+    }
+
+    /// The informer of a resource with a source of your own, made if the factory has none of this collection
+    /// yet (client-go's `InformerFor`).
+    ///
+    /// # Errors
+    /// [`Error::ConflictingOptions`], [`Error::ShutDown`].
+    pub fn informer_for<T: Decode, S: ListWatch>(
+        &self,
+        resource: Resource,
+        options: InformerOptions<T>,
+        list_watch: impl FnOnce(&Resource, &Scope, &InformerOptions<T>) -> S,
+    ) -> Result<SharedInformer<T>, Error> {
+        let options = self.inner.defaults.complete(&resource, options);
+        let scope = options.scope(&self.inner.defaults.scope, resource.namespaced);
+        let collection = Collection { type_id: TypeId::of::<T>(), resource, scope };
+        self.inner.registry.find_or_make(collection, &options.fingerprint(), |collection, learn| {
+            let Collection { resource, scope, .. } = collection;
+            let source = list_watch(resource, scope, &options);
+            let mut shared = Shared::new(resource.clone(), scope.clone(), self.inner.runtime.clone());
+            shared.learn_streaming_lists = Some(learn);
+            SharedInformer::from_parts(shared, source, options, false)
+        })
+    }
+
+    /// The dynamic informer of a resource by group (empty or `core` for the core group), version and plural
+    /// name, built-in or custom; discovery tells the rest.
+    ///
+    /// # Errors
+    /// [`Error::UnknownResource`] with suggestions, [`Error::Discovery`], [`Error::ShutDown`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future gives up the discovery; nothing was made.
+    pub async fn for_resource(
+        &self,
+        group: &str,
+        version: &str,
+        plural: &str,
+    ) -> Result<SharedInformer<DynamicObject>, Error> {
+        self.for_resource_with(group, version, plural, InformerOptions::new()).await
+    }
+
+    /// [`for_resource`](Self::for_resource), with options.
+    ///
+    /// # Errors
+    /// As `for_resource`, and [`Error::ConflictingOptions`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future gives up the discovery; nothing was made.
+    pub async fn for_resource_with(
+        &self,
+        group: &str,
+        version: &str,
+        plural: &str,
+        options: InformerOptions<DynamicObject>,
+    ) -> Result<SharedInformer<DynamicObject>, Error> {
+        let resource = self.resolve(group, version, plural).await?;
+        self.dynamic(resource, options)
+    }
+
+    /// The dynamic informer of a resource that is known already.
+    ///
+    /// # Errors
+    /// [`Error::ConflictingOptions`], [`Error::ShutDown`].
+    pub fn dynamic(
+        &self,
+        resource: Resource,
+        mut options: InformerOptions<DynamicObject>,
+    ) -> Result<SharedInformer<DynamicObject>, Error> {
+        options.identity = Some(identity_of::<DynamicObject>);
+        self.informer_as(resource, options)
+    }
+
+    /// Starts every informer that was asked for, and those asked for from now on when they are; returns at
+    /// once. Calling it again, from whatever task, does nothing (G22).
+    pub fn start(&self) {
+        self.inner.registry.start();
+    }
+
+    /// Stops one informer and forgets it: asking for its collection again makes a new one (G24).
+    ///
+    /// # Cancel safety
+    /// The informer is stopped and forgotten at the first poll; dropping the future only ends the wait.
+    pub async fn stop<T: Send + Sync + 'static>(&self, informer: &SharedInformer<T>) {
+        self.inner.registry.forget(&informer.shared);
+        informer.stop().await;
+    }
+
+    /// Stops all informers, lets running callbacks return, and comes back when every task has ended, or after
+    /// 30 s, when callbacks that still run are left behind. The factory makes no informers after that.
+    ///
+    /// # Cancel safety
+    /// Everything is told to stop at the first poll; dropping the future only ends the wait.
+    pub async fn shutdown(&self) {
+        self.shutdown_within(STOP_DEADLINE).await;
+    }
+
+    /// [`shutdown`](Self::shutdown) with a deadline of your own for running callbacks.
+    ///
+    /// # Cancel safety
+    /// As for `shutdown`.
+    pub async fn shutdown_within(&self, deadline: Duration) {
+        let informers = self.inner.registry.close();
+        futures_util::future::join_all(informers.iter().map(|informer| informer.stop(deadline))).await;
+    }
+
+    /// The status of every informer.
+    #[must_use]
+    pub fn statuses(&self) -> Vec<Status> {
+        self.inner.registry.all().iter().map(|informer| informer.status()).collect()
+    }
+
+    /// The client that the informers ask through.
+    #[must_use]
+    pub fn client(&self) -> &Client {
+        &self.inner.client
+    }
+
+    fn with_metadata<K>(
+        &self,
+        resource: Resource,
+        mut options: InformerOptions<K>,
+    ) -> Result<SharedInformer<K>, Error>
+    where
+        K: kube::Resource + Decode,
+    {
+        options.identity = Some(identity_of::<K>);
+        for (name, change) in &self.inner.defaults.metadata_transforms {
+            let change = Arc::clone(change);
+            options = options.transform(name.clone(), move |object: &mut K| change(object.meta_mut()));
+        }
+        self.informer_as(resource, options)
+    }
+
+    async fn resolve(&self, group: &str, version: &str, plural: &str) -> Result<Resource, Error> {
+        let group = if group == "core" { "" } else { group };
+        // Usually the answer is in one small document; the others are only read for suggestions.
+        match Discovery::fetch_group_version(&self.inner.client, group, version).await {
+            Ok(known) => {
+                if let Some(found) = known.find(group, version, plural) {
+                    return Ok(found.resource.clone());
+                }
+            }
+            Err(DiscoveryError::NotFound { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let all = Discovery::fetch(&self.inner.client).await?;
+        let found = all.require(group, version, plural).map_err(Error::UnknownResource)?;
+        Ok(found.resource.clone())
+    }
+}
+
+impl Clone for SharedInformerFactory {
+    fn clone(&self) -> Self {
+        Self { inner: Arc::clone(&self.inner) }
+    }
+}
+
+impl fmt::Debug for SharedInformerFactory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedInformerFactory")
+            .field("informers", &self.inner.registry.all().len())
+            .finish_non_exhaustive()
+    }
+}

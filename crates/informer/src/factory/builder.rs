@@ -1,0 +1,140 @@
+//! What all informers of a factory have in common.
+
+use std::any::TypeId;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use informer_core::selector::{FieldSelector, LabelSelector};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Client;
+use tokio::runtime::Handle;
+
+use super::registry::Registry;
+use super::{Inner, SharedInformerFactory};
+use crate::options::InformerOptions;
+use crate::{Resource, Scope, TypedResource};
+
+/// Builds a [`SharedInformerFactory`].
+///
+/// # Defaults
+/// All namespaces, no selectors, no resync, no transform.
+pub struct SharedInformerFactoryBuilder {
+    client: Client,
+    defaults: Defaults,
+}
+
+#[derive(Default)]
+pub(super) struct Defaults {
+    pub(super) scope: Scope,
+    resync: Option<Duration>,
+    /// By type, and by resource.
+    resync_of: HashMap<TypeId, Duration>,
+    resync_of_resource: HashMap<Resource, Duration>,
+    page_size: Option<Option<u32>>,
+    pub(super) metadata_transforms: Vec<(String, Arc<MetadataTransform>)>,
+}
+
+type MetadataTransform = dyn Fn(&mut ObjectMeta) -> Result<(), String> + Send + Sync;
+
+impl SharedInformerFactoryBuilder {
+    pub(super) fn new(client: Client) -> Self {
+        Self { client, defaults: Defaults::default() }
+    }
+
+    /// Only this namespace, for informers that do not say otherwise. Cluster-scoped resources have none.
+    #[must_use]
+    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.defaults.scope.namespace = Some(namespace.into());
+        self
+    }
+
+    /// Only objects whose labels match, selected by the server, for informers that do not say otherwise.
+    #[must_use]
+    pub fn labels(mut self, selector: LabelSelector) -> Self {
+        self.defaults.scope.labels = selector;
+        self
+    }
+
+    /// Only objects whose fields match, selected by the server, for informers that do not say otherwise.
+    #[must_use]
+    pub fn fields(mut self, selector: FieldSelector) -> Self {
+        self.defaults.scope.fields = selector;
+        self
+    }
+
+    /// Every handler sees the whole store again that often, unless it, its informer or its kind says otherwise
+    /// (G8).
+    #[must_use]
+    pub fn resync(mut self, period: Duration) -> Self {
+        self.defaults.resync = Some(period);
+        self
+    }
+
+    /// The resync period of one kind (client-go's `WithCustomResyncConfig`).
+    #[must_use]
+    pub fn resync_for<K: TypedResource + 'static>(mut self, period: Duration) -> Self {
+        self.defaults.resync_of.insert(TypeId::of::<K>(), period);
+        self.defaults.resync_of_resource.insert(Resource::of::<K>(), period);
+        self
+    }
+
+    /// Objects per page of a list, where lists are paged; `None` never pages.
+    #[must_use]
+    pub fn page_size(mut self, objects: Option<u32>) -> Self {
+        self.defaults.page_size = Some(objects);
+        self
+    }
+
+    /// Changes the metadata of every object of typed and metadata-only informers before anything sees it
+    /// (G33), such as dropping annotations; see [`InformerOptions::transform`].
+    #[must_use]
+    pub fn transform_metadata(
+        mut self,
+        name: impl Into<String>,
+        change: impl Fn(&mut ObjectMeta) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        self.defaults.metadata_transforms.push((name.into(), Arc::new(change)));
+        self
+    }
+
+    /// The factory.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime, which the informers will run on.
+    #[must_use]
+    pub fn build(self) -> SharedInformerFactory {
+        let Self { client, defaults } = self;
+        let inner = Inner { client, defaults, runtime: Handle::current(), registry: Registry::new() };
+        SharedInformerFactory { inner: Arc::new(inner) }
+    }
+}
+
+impl Defaults {
+    /// The options, with what they do not say filled in.
+    pub(super) fn complete<T: 'static>(
+        &self,
+        resource: &Resource,
+        mut options: InformerOptions<T>,
+    ) -> InformerOptions<T> {
+        let of_kind =
+            self.resync_of.get(&TypeId::of::<T>()).or_else(|| self.resync_of_resource.get(resource)).copied();
+        options.resync = options.resync.or(of_kind).or(self.resync);
+        if let Some(page_size) = self.page_size
+            && options.wire.page_size == InformerOptions::<T>::new().wire.page_size
+        {
+            options.wire.page_size = page_size;
+        }
+        options
+    }
+}
+
+impl fmt::Debug for SharedInformerFactoryBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedInformerFactoryBuilder")
+            .field("scope", &self.defaults.scope)
+            .field("resync", &self.defaults.resync)
+            .finish_non_exhaustive()
+    }
+}

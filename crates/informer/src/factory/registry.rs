@@ -1,0 +1,185 @@
+//! The informers of a factory, by collection.
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+
+use crate::decode::Decode;
+use crate::error::Missing;
+use crate::options::Fingerprint;
+use crate::registration::RegistrationInner;
+use crate::shared::Shared;
+use crate::{Error, Resource, Scope, SharedInformer, Status};
+
+/// What identifies a collection (G23).
+pub(super) struct Collection {
+    pub(super) type_id: TypeId,
+    pub(super) resource: Resource,
+    pub(super) scope: Scope,
+}
+
+pub(super) struct Registry(Mutex<State>);
+
+struct State {
+    entries: Vec<Entry>,
+    /// What was learnt of the server, for each resource: whether it has streaming lists (G27).
+    streaming_lists: HashMap<Resource, Arc<AtomicBool>>,
+    started: bool,
+    closed: bool,
+}
+
+struct Entry {
+    collection: Collection,
+    fingerprint: Fingerprint,
+    informer: Arc<dyn AnyInformer>,
+}
+
+/// An informer whose type does not matter.
+pub(super) trait AnyInformer: Any + Send + Sync {
+    fn start(&self);
+    fn is_stopped(&self) -> bool;
+    fn stop(&self, deadline: Duration) -> BoxFuture<'_, ()>;
+    fn status(&self) -> Status;
+    fn missing(&self, handler: Option<&str>) -> Missing;
+    /// Waits for the first list.
+    fn synced(&self) -> BoxFuture<'_, Result<(), Error>>;
+    fn callbacks(&self) -> Vec<Arc<RegistrationInner>>;
+    /// Where its state lives, to tell informers apart.
+    fn address(&self) -> *const ();
+    fn as_any(&self) -> &dyn Any;
+}
+
+impl<T: Send + Sync + 'static> AnyInformer for SharedInformer<T> {
+    fn start(&self) {
+        Self::start(self);
+    }
+
+    fn is_stopped(&self) -> bool {
+        Self::is_stopped(self)
+    }
+
+    fn stop(&self, deadline: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(self.shared.stop(deadline))
+    }
+
+    fn status(&self) -> Status {
+        Self::status(self)
+    }
+
+    fn missing(&self, handler: Option<&str>) -> Missing {
+        self.shared.missing(handler)
+    }
+
+    fn synced(&self) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(async { Self::synced(self).await.map(drop) })
+    }
+
+    fn callbacks(&self) -> Vec<Arc<RegistrationInner>> {
+        let registrations = self.shared.registrations();
+        registrations.iter().filter(|registration| registration.is_callback()).cloned().collect()
+    }
+
+    fn address(&self) -> *const () {
+        Arc::as_ptr(&self.shared).cast()
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl Registry {
+    pub(super) fn new() -> Self {
+        Self(Mutex::new(State {
+            entries: Vec::new(),
+            streaming_lists: HashMap::new(),
+            started: false,
+            closed: false,
+        }))
+    }
+
+    /// The informer of `collection`, made if there is none that runs or will.
+    pub(super) fn find_or_make<T: Decode>(
+        &self,
+        collection: Collection,
+        fingerprint: &Fingerprint,
+        make: impl FnOnce(&Collection, Arc<AtomicBool>) -> SharedInformer<T>,
+    ) -> Result<SharedInformer<T>, Error> {
+        let mut state = self.state();
+        if state.closed {
+            return Err(Error::ShutDown);
+        }
+        state.entries.retain(|entry| !entry.informer.is_stopped());
+        if let Some(entry) = state.entries.iter().find(|entry| entry.collection.is(&collection)) {
+            let informer = entry.informer.as_any().downcast_ref::<SharedInformer<T>>();
+            return match entry.fingerprint.difference(fingerprint) {
+                Some(option) => {
+                    let informer = format!("{} in {}", collection.resource, collection.scope);
+                    Err(Error::ConflictingOptions { informer, option })
+                }
+                None => Ok(informer.expect("the collection says the type").clone()),
+            };
+        }
+        let learn = Arc::clone(
+            state
+                .streaming_lists
+                .entry(collection.resource.clone())
+                .or_insert_with(|| Arc::new(AtomicBool::new(true))),
+        );
+        let informer = make(&collection, learn);
+        if state.started {
+            informer.start();
+        }
+        let entry =
+            Entry { collection, fingerprint: fingerprint.clone(), informer: Arc::new(informer.clone()) };
+        state.entries.push(entry);
+        Ok(informer)
+    }
+
+    pub(super) fn start(&self) {
+        let mut state = self.state();
+        state.started = true;
+        for entry in &state.entries {
+            entry.informer.start();
+        }
+    }
+
+    /// Forgets the informer with this state.
+    pub(super) fn forget<T>(&self, shared: &Arc<Shared<T>>) {
+        let address: *const () = Arc::as_ptr(shared).cast();
+        self.state().entries.retain(|entry| entry.informer.address() != address);
+    }
+
+    /// Forgets and gives back all informers; there will be no others.
+    pub(super) fn close(&self) -> Vec<Arc<dyn AnyInformer>> {
+        let mut state = self.state();
+        state.closed = true;
+        state.entries.drain(..).map(|entry| entry.informer).collect()
+    }
+
+    pub(super) fn all(&self) -> Vec<Arc<dyn AnyInformer>> {
+        self.state().entries.iter().map(|entry| Arc::clone(&entry.informer)).collect()
+    }
+
+    pub(super) fn is_started(&self) -> bool {
+        self.state().started
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.state().closed
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Collection {
+    fn is(&self, other: &Self) -> bool {
+        self.type_id == other.type_id && self.resource == other.resource && self.scope == other.scope
+    }
+}

@@ -1,0 +1,317 @@
+//! What an informer is asked to be.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use informer_core::reflector::ReflectorConfig;
+use informer_core::selector::{FieldSelector, LabelSelector};
+
+use crate::Scope;
+use crate::reflector::Identity;
+use crate::source::{ListCompression, Projection};
+
+/// How an informer lists, watches, decodes and keeps its objects. Options are part of what is asked for:
+/// asking a factory for the same collection with contradictory options is an error (G23).
+///
+/// # Defaults
+/// The factory's namespace and selectors (none for a standalone informer), streaming lists where the server
+/// has them, pages of 500 where lists are paged, no resync, managedFields dropped, 16 MiB per object at most.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// use informer::InformerOptions;
+/// use k8s_openapi::api::core::v1::Pod;
+///
+/// let options = InformerOptions::<Pod>::new()
+///     .namespace("default")
+///     .labels("app=web".parse()?)
+///     .resync(Duration::from_secs(300))
+///     .transform("drop annotations", |pod: &mut Pod| {
+///         pod.metadata.annotations = None;
+///         Ok(())
+///     });
+/// # Ok::<(), informer::ParseSelectorError>(())
+/// ```
+pub struct InformerOptions<T> {
+    namespace: Option<Option<String>>,
+    labels: Option<LabelSelector>,
+    fields: Option<FieldSelector>,
+    pub(crate) resync: Option<Duration>,
+    pub(crate) wire: WireOptions,
+    pub(crate) transforms: Vec<Transform<T>>,
+    /// How to read an object's identity, for types that have it.
+    pub(crate) identity: Option<fn(&T) -> Identity<'_>>,
+}
+
+/// The options that do not depend on the type.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct WireOptions {
+    pub(crate) page_size: Option<u32>,
+    pub(crate) streaming_lists: bool,
+    pub(crate) watch_timeout: RangeInclusive<Duration>,
+    pub(crate) keep_managed_fields: bool,
+    pub(crate) strict: bool,
+    pub(crate) max_object_bytes: usize,
+    pub(crate) compression: ListCompression,
+    pub(crate) projection: Projection,
+}
+
+/// A named change that is made to each object before anything sees it (G33).
+pub(crate) struct Transform<T> {
+    pub(crate) name: String,
+    pub(crate) change: Arc<TransformFn<T>>,
+}
+
+type TransformFn<T> = dyn Fn(&mut T) -> Result<(), String> + Send + Sync;
+
+impl<T> InformerOptions<T> {
+    /// The defaults.
+    #[must_use]
+    pub fn new() -> Self {
+        let config = ReflectorConfig::default();
+        Self {
+            namespace: None,
+            labels: None,
+            fields: None,
+            resync: None,
+            wire: WireOptions {
+                page_size: config.page_size,
+                streaming_lists: config.streaming_lists,
+                watch_timeout: config.watch_timeout,
+                keep_managed_fields: false,
+                strict: false,
+                max_object_bytes: informer_core::wire::DEFAULT_MAX_OBJECT_BYTES,
+                compression: ListCompression::default(),
+                projection: Projection::default(),
+            },
+            transforms: Vec::new(),
+            identity: None,
+        }
+    }
+
+    /// Only this namespace. Means nothing for cluster-scoped resources.
+    #[must_use]
+    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.namespace = Some(Some(namespace.into()));
+        self
+    }
+
+    /// All namespaces, whatever the factory's default.
+    #[must_use]
+    pub fn all_namespaces(mut self) -> Self {
+        self.namespace = Some(None);
+        self
+    }
+
+    /// Only objects whose labels match, selected by the server.
+    #[must_use]
+    pub fn labels(mut self, selector: LabelSelector) -> Self {
+        self.labels = Some(selector);
+        self
+    }
+
+    /// Only objects whose fields match, selected by the server, which knows few fields of each kind.
+    #[must_use]
+    pub fn fields(mut self, selector: FieldSelector) -> Self {
+        self.fields = Some(selector);
+        self
+    }
+
+    /// Every handler sees the whole store again that often, unless it says otherwise (G8). Zero: never.
+    #[must_use]
+    pub fn resync(mut self, period: Duration) -> Self {
+        self.resync = Some(period);
+        self
+    }
+
+    /// Objects per page of a list, where lists are paged; `None` never pages.
+    #[must_use]
+    pub fn page_size(mut self, objects: Option<u32>) -> Self {
+        self.wire.page_size = objects;
+        self
+    }
+
+    /// Whether to ask for a streaming list (WatchList, KEP-3157) before falling back to LIST and WATCH.
+    #[must_use]
+    pub fn streaming_lists(mut self, try_first: bool) -> Self {
+        self.wire.streaming_lists = try_first;
+        self
+    }
+
+    /// How long watches are asked to last: each draws a time from this range. Default: 200 s to 280 s, below
+    /// the idle limits of common load balancers.
+    #[must_use]
+    pub fn watch_timeout(mut self, range: RangeInclusive<Duration>) -> Self {
+        self.wire.watch_timeout = range;
+        self
+    }
+
+    /// Keeps `metadata.managedFields`, 42 % of a typical Pod's JSON, which is dropped otherwise.
+    #[must_use]
+    pub fn keep_managed_fields(mut self) -> Self {
+        self.wire.keep_managed_fields = true;
+        self
+    }
+
+    /// Asks the server for metadata only. For types that need nothing else, such as
+    /// `kube::core::PartialObjectMeta`.
+    #[must_use]
+    pub fn metadata_only(mut self) -> Self {
+        self.wire.projection = Projection::Metadata;
+        self
+    }
+
+    /// Treats the first object that cannot be decoded or transformed as a failure, instead of keeping its
+    /// last good state (G30).
+    #[must_use]
+    pub fn strict(mut self) -> Self {
+        self.wire.strict = true;
+        self
+    }
+
+    /// The most bytes that one object may have.
+    #[must_use]
+    pub fn max_object_bytes(mut self, bytes: usize) -> Self {
+        self.wire.max_object_bytes = bytes;
+        self
+    }
+
+    /// Whether lists may be compressed: worth it on slow links.
+    #[must_use]
+    pub fn list_compression(mut self, compression: ListCompression) -> Self {
+        self.wire.compression = compression;
+        self
+    }
+
+    /// Changes each object once per received version, before the store, the indexes and the handlers see it
+    /// (G33). It must leave name, namespace, UID and version alone, which is checked for types that have them.
+    /// An object for which it returns an error is treated as undecodable (G30). Called in the order given.
+    ///
+    /// `name` stands for the function when options are compared (G23) and in errors.
+    #[must_use]
+    pub fn transform(
+        mut self,
+        name: impl Into<String>,
+        change: impl Fn(&mut T) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        self.transforms.push(Transform { name: name.into(), change: Arc::new(change) });
+        self
+    }
+
+    /// The scope, with what is not said taken from `default`.
+    pub(crate) fn scope(&self, default: &Scope, namespaced: bool) -> Scope {
+        let namespace = self.namespace.clone().unwrap_or_else(|| default.namespace.clone());
+        Scope {
+            namespace: namespace.filter(|_| namespaced),
+            labels: self.labels.clone().unwrap_or_else(|| default.labels.clone()),
+            fields: self.fields.clone().unwrap_or_else(|| default.fields.clone()),
+        }
+    }
+
+    pub(crate) fn reflector_config(&self, seed: u64) -> ReflectorConfig {
+        ReflectorConfig {
+            page_size: self.wire.page_size,
+            streaming_lists: self.wire.streaming_lists,
+            watch_timeout: self.wire.watch_timeout.clone(),
+            strict: self.wire.strict,
+            seed,
+            ..ReflectorConfig::default()
+        }
+    }
+
+    /// What two requests for one collection must agree on.
+    pub(crate) fn fingerprint(&self) -> Fingerprint {
+        Fingerprint {
+            resync: self.resync,
+            wire: self.wire.clone(),
+            transforms: self.transforms.iter().map(|transform| transform.name.clone()).collect(),
+        }
+    }
+}
+
+/// See [`InformerOptions::fingerprint`].
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Fingerprint {
+    resync: Option<Duration>,
+    wire: WireOptions,
+    transforms: Vec<String>,
+}
+
+impl Fingerprint {
+    /// The first option in which the two differ.
+    pub(crate) fn difference(&self, other: &Self) -> Option<&'static str> {
+        let (a, b) = (&self.wire, &other.wire);
+        [
+            (self.resync != other.resync, "resync"),
+            (self.transforms != other.transforms, "transform"),
+            (a.page_size != b.page_size, "page_size"),
+            (a.streaming_lists != b.streaming_lists, "streaming_lists"),
+            (a.watch_timeout != b.watch_timeout, "watch_timeout"),
+            (a.keep_managed_fields != b.keep_managed_fields, "keep_managed_fields"),
+            (a.strict != b.strict, "strict"),
+            (a.max_object_bytes != b.max_object_bytes, "max_object_bytes"),
+            (a.compression != b.compression, "list_compression"),
+            (a.projection != b.projection, "metadata_only"),
+        ]
+        .into_iter()
+        .find_map(|(differs, name)| differs.then_some(name))
+    }
+}
+
+impl<T> Transform<T> {
+    /// Runs the transform; a panic is an error.
+    pub(crate) fn run(&self, object: &mut T) -> Result<(), String> {
+        let run = std::panic::AssertUnwindSafe(|| (self.change)(object));
+        let outcome = std::panic::catch_unwind(run)
+            .unwrap_or_else(|panic| Err(format!("panicked: {}", informer_core::panic_message(&*panic))));
+        outcome.map_err(|message| format!("transform {}: {message}", self.name))
+    }
+}
+
+impl<T> Default for InformerOptions<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Clone for InformerOptions<T> {
+    fn clone(&self) -> Self {
+        Self {
+            namespace: self.namespace.clone(),
+            labels: self.labels.clone(),
+            fields: self.fields.clone(),
+            resync: self.resync,
+            wire: self.wire.clone(),
+            transforms: self.transforms.clone(),
+            identity: self.identity,
+        }
+    }
+}
+
+impl<T> Clone for Transform<T> {
+    fn clone(&self) -> Self {
+        Self { name: self.name.clone(), change: Arc::clone(&self.change) }
+    }
+}
+
+impl<T> fmt::Debug for InformerOptions<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InformerOptions")
+            .field("namespace", &self.namespace)
+            .field("labels", &self.labels)
+            .field("fields", &self.fields)
+            .field("resync", &self.resync)
+            .field("wire", &self.wire)
+            .field("transforms", &self.transforms)
+            .finish()
+    }
+}
+
+impl<T> fmt::Debug for Transform<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Transform").field(&self.name).finish()
+    }
+}

@@ -1,0 +1,111 @@
+//! From the bytes of one object to what the sink is given.
+
+use std::any::Any;
+
+use informer_core::wire::{ObjectHead, without_managed_fields};
+use kube::core::{DynamicObject, TypeMeta};
+
+use crate::Resource;
+use crate::decode::{Decode, RawObject};
+use crate::options::{InformerOptions, Transform};
+
+/// Decodes and transforms the objects of one collection.
+pub(crate) struct Decoder<T> {
+    api_version: String,
+    kind: String,
+    keep_managed_fields: bool,
+    pub(super) strict: bool,
+    transforms: Vec<Transform<T>>,
+    identity: Option<fn(&T) -> Identity<'_>>,
+    scratch: Vec<u8>,
+}
+
+/// Why an object cannot be used.
+pub(crate) struct Undecodable {
+    /// `decode` or `transform`.
+    pub(crate) phase: &'static str,
+    pub(crate) cause: String,
+}
+
+/// What a transform must leave alone.
+pub(crate) struct Identity<'a> {
+    name: Option<&'a str>,
+    namespace: Option<&'a str>,
+    uid: Option<&'a str>,
+    version: Option<&'a str>,
+}
+
+impl<T: Decode> Decoder<T> {
+    pub(crate) fn new(resource: &Resource, options: InformerOptions<T>) -> Self {
+        Self {
+            api_version: resource.api_version(),
+            kind: resource.kind.clone(),
+            keep_managed_fields: options.wire.keep_managed_fields,
+            strict: options.wire.strict,
+            transforms: options.transforms,
+            identity: options.identity,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Decodes the object with this text and head.
+    pub(crate) fn decode(&mut self, json: &[u8], head: &ObjectHead<'_>) -> Result<T, Undecodable> {
+        let json = match self.keep_managed_fields {
+            true => json,
+            false => without_managed_fields(json, head, &mut self.scratch),
+        };
+        let raw = RawObject::new(json, &self.api_version, &self.kind);
+        let mut object =
+            T::decode(raw).map_err(|error| Undecodable { phase: "decode", cause: error.to_string() })?;
+        complete_types(&mut object, &self.api_version, &self.kind);
+        self.transform(&mut object, head).map_err(|cause| Undecodable { phase: "transform", cause })?;
+        Ok(object)
+    }
+
+    fn transform(&self, object: &mut T, head: &ObjectHead<'_>) -> Result<(), String> {
+        if self.transforms.is_empty() {
+            return Ok(());
+        }
+        for transform in &self.transforms {
+            transform.run(object)?;
+        }
+        match self.identity.map(|identity| identity(object)) {
+            Some(identity) if !identity.is_of(head) => {
+                Err("a transform changed name, namespace, UID or version, which identify the object"
+                    .to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Identity<'_> {
+    fn is_of(&self, head: &ObjectHead<'_>) -> bool {
+        self.name.unwrap_or_default() == head.name
+            && self.namespace.unwrap_or_default() == head.namespace
+            && head.uid == self.uid.unwrap_or_default().into()
+            && head.version == self.version.unwrap_or_default().into()
+    }
+}
+
+/// The identity that a Kubernetes object carries.
+pub(crate) fn identity_of<K: kube::Resource>(object: &K) -> Identity<'_> {
+    let meta = object.meta();
+    Identity {
+        name: meta.name.as_deref(),
+        namespace: meta.namespace.as_deref(),
+        uid: meta.uid.as_deref(),
+        version: meta.resource_version.as_deref(),
+    }
+}
+
+/// Items of lists of built-in kinds come without `apiVersion` and `kind`; a dynamic object needs them to be
+/// printed or sent on.
+fn complete_types<T: 'static>(object: &mut T, api_version: &str, kind: &str) {
+    let object: &mut dyn Any = object;
+    if let Some(object) = object.downcast_mut::<DynamicObject>()
+        && object.types.is_none()
+    {
+        object.types = Some(TypeMeta { api_version: api_version.to_owned(), kind: kind.to_owned() });
+    }
+}

@@ -1,0 +1,465 @@
+//! One run of a reflector: the loop between the state machine, the source and the sink.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use futures_util::stream::StreamExt;
+use informer_core::reflector::{
+    Action, Failure, FailureKind, Input, ListRequest, Reflector as Machine, WatchRequest,
+};
+use informer_core::wire::{ListHead, ObjectHead, Status, WatchEventType, WatchFrame};
+use informer_core::{Delta, DeltaQueue, Item, ObjectKey, ResourceVersion, Tombstone};
+use tokio::time::Instant;
+
+use super::{Decoder, Held, Reflector, Report, Sink};
+use crate::decode::Decode;
+use crate::source::{ListChunk, ListStream, ListWatch, WatchChunk, WatchStream, failure_of_status};
+
+/// Deltas that may wait for the sink before reading stops.
+const QUEUE: usize = 4096;
+
+pub(super) struct Session<T, S, K> {
+    machine: Machine,
+    source: Arc<S>,
+    decoder: Decoder<T>,
+    sink: K,
+    queue: DeltaQueue<T>,
+    connection: Connection,
+    probe: Option<BoxFuture<'static, Result<ResourceVersion, Failure>>>,
+    discovery: Option<BoxFuture<'static, Result<bool, Failure>>>,
+    list: Option<Listing>,
+    epoch: Instant,
+}
+
+/// The list that is being staged.
+#[derive(Default)]
+struct Listing {
+    /// Whether an equal UID and version mean an equal object.
+    shortcut: bool,
+    objects: usize,
+    usable: usize,
+    in_page: usize,
+    last_cause: String,
+}
+
+/// The one list or watch that is open.
+enum Connection {
+    None,
+    OpeningList(BoxFuture<'static, Result<ListStream, Failure>>),
+    List(ListStream),
+    OpeningWatch(BoxFuture<'static, Result<WatchStream, Failure>>),
+    Watch(WatchStream),
+}
+
+/// What came from the connection.
+enum Incoming {
+    ListOpened(Result<ListStream, Failure>),
+    List(Option<Result<ListChunk, Failure>>),
+    WatchOpened(Result<WatchStream, Failure>),
+    Watch(Option<Result<WatchChunk, Failure>>),
+}
+
+impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
+    pub(super) fn new(reflector: Reflector<T, S>, sink: K) -> Self {
+        Self {
+            machine: Machine::new(reflector.config),
+            source: reflector.source,
+            decoder: reflector.decoder,
+            sink,
+            queue: DeltaQueue::new(QUEUE),
+            connection: Connection::None,
+            probe: None,
+            discovery: None,
+            list: None,
+            epoch: reflector.epoch,
+        }
+    }
+
+    pub(super) async fn run(mut self) {
+        loop {
+            self.act();
+            self.deliver();
+            let wake = [self.machine.deadline(), self.sink.next_sync()].into_iter().flatten().min();
+            let full = self.queue.is_full();
+            tokio::select! {
+                incoming = self.connection.next(), if !full => self.incoming(incoming),
+                version = poll_option(&mut self.probe) => {
+                    self.probe = None;
+                    self.tell(Input::Probed(version));
+                }
+                exists = poll_option(&mut self.discovery) => {
+                    self.discovery = None;
+                    if let Err(failure) = &exists {
+                        self.sink.report(Report::Failed { phase: "discover", message: &failure.message });
+                    }
+                    self.tell(Input::Discovered(exists));
+                }
+                () = sleep_until(wake.map(|wake| self.epoch + wake)) => {
+                    if self.sink.next_sync().is_some_and(|due| due <= self.now()) {
+                        self.queue.push(Delta::Sync);
+                    }
+                }
+            }
+        }
+    }
+
+    fn now(&self) -> Duration {
+        self.epoch.elapsed()
+    }
+
+    fn tell(&mut self, input: Input) {
+        let now = self.now();
+        self.machine.handle(now, input);
+        self.act();
+    }
+
+    fn fail(&mut self, phase: &'static str, failure: Failure) {
+        self.connection = Connection::None;
+        self.sink.report(Report::Failed { phase, message: &failure.message });
+        self.tell(Input::Failed(failure));
+    }
+
+    /// Does what the machine asks for, until it asks for nothing.
+    fn act(&mut self) {
+        while let Some(action) = self.machine.poll(self.now()) {
+            match action {
+                Action::List(request) => self.open_list(request),
+                Action::Watch(request) => self.open_watch(request),
+                Action::Close => self.connection = Connection::None,
+                Action::Probe(request) => self.open_probe(request),
+                Action::Discover => {
+                    self.sink.report(Report::Requested { verb: "discover" });
+                    let source = Arc::clone(&self.source);
+                    self.discovery = Some(Box::pin(async move { source.exists().await }));
+                }
+                Action::BeginReplace { shortcut } => {
+                    self.list = Some(Listing { shortcut, ..Listing::default() });
+                    self.queue.push(Delta::ReplaceStarted { distrust: !shortcut });
+                }
+                Action::FinishReplace { version, history_changed } => {
+                    self.list = None;
+                    self.queue.push(Delta::ReplaceFinished { version, history_changed });
+                }
+                Action::AbandonReplace => {
+                    self.list = None;
+                    self.queue.push(Delta::ReplaceAbandoned);
+                }
+                Action::RemoveAll => self.queue.push(Delta::Cleared),
+            }
+        }
+    }
+
+    fn open_list(&mut self, request: ListRequest) {
+        self.sink.report(Report::Requested { verb: "list" });
+        if let Some(list) = &mut self.list {
+            list.in_page = 0;
+        }
+        let source = Arc::clone(&self.source);
+        self.connection = Connection::OpeningList(Box::pin(async move { source.list(&request).await }));
+    }
+
+    fn open_watch(&mut self, request: WatchRequest) {
+        self.sink.report(Report::Requested { verb: "watch" });
+        let source = Arc::clone(&self.source);
+        self.connection = Connection::OpeningWatch(Box::pin(async move { source.watch(&request).await }));
+    }
+
+    /// Asks for a list of one object only to learn the version that the server stands at.
+    fn open_probe(&mut self, request: ListRequest) {
+        self.sink.report(Report::Requested { verb: "list" });
+        let source = Arc::clone(&self.source);
+        self.probe = Some(Box::pin(async move {
+            let mut stream = source.list(&request).await?.0;
+            while let Some(chunk) = stream.next().await {
+                if let ListChunk::End(head) = chunk? {
+                    return Ok(head.resource_version);
+                }
+            }
+            Err(no_end())
+        }));
+    }
+
+    fn deliver(&mut self) {
+        let now = self.now();
+        self.sink.deliver(now, &mut self.queue);
+        self.sink.report(Report::State(self.machine.state()));
+        if let Some(supported) = self.machine.streaming_lists_supported() {
+            self.sink.report(Report::StreamingLists { supported });
+        }
+    }
+
+    fn incoming(&mut self, incoming: Incoming) {
+        match incoming {
+            Incoming::ListOpened(Ok(stream)) => {
+                self.connection = Connection::List(stream);
+                self.tell(Input::Opened);
+            }
+            Incoming::WatchOpened(Ok(stream)) => {
+                self.connection = Connection::Watch(stream);
+                self.tell(Input::Opened);
+            }
+            Incoming::ListOpened(Err(failure)) | Incoming::List(Some(Err(failure))) => {
+                self.fail("list", failure)
+            }
+            Incoming::WatchOpened(Err(failure)) | Incoming::Watch(Some(Err(failure))) => {
+                self.fail("watch", failure);
+            }
+            Incoming::List(Some(Ok(ListChunk::Items(items)))) => self.list_items(&items),
+            Incoming::List(Some(Ok(ListChunk::End(head)))) => self.list_end(head),
+            Incoming::List(None) => self.fail("list", no_end()),
+            Incoming::Watch(Some(Ok(WatchChunk(frames)))) => self.frames(&frames),
+            Incoming::Watch(None) => {
+                self.connection = Connection::None;
+                self.tell(Input::Closed);
+            }
+        }
+    }
+
+    fn list_items(&mut self, items: &[Bytes]) {
+        let bytes = items.iter().map(Bytes::len).sum();
+        self.sink.report(Report::Received { events: 0, bookmarks: 0, bytes });
+        self.tell(Input::Received { bytes });
+        for item in items {
+            if let Err(failure) = self.stage(item) {
+                self.fail("list", failure);
+                return;
+            }
+        }
+        if let Some(list) = &mut self.list {
+            list.in_page += items.len();
+            let items = list.objects;
+            self.tell(Input::Progress { items });
+        }
+    }
+
+    fn list_end(&mut self, head: ListHead) {
+        self.connection = Connection::None;
+        let items = self.list.as_ref().map_or(0, |list| list.in_page);
+        if head.continue_token.is_none()
+            && let Some(failure) = self.nothing_usable()
+        {
+            self.fail("list", failure);
+            return;
+        }
+        let ListHead { resource_version: version, continue_token, remaining_item_count: remaining, .. } =
+            head;
+        self.tell(Input::PageEnd { version, continue_token, remaining, items });
+    }
+
+    /// The failure of a list that has objects, and none that is of use (G20).
+    fn nothing_usable(&mut self) -> Option<Failure> {
+        let list = self.list.as_ref().filter(|list| list.objects > 0 && list.usable == 0)?;
+        let (objects, cause) = (list.objects, list.last_cause.clone());
+        self.sink.report(Report::NothingDecodes { objects, cause: &cause });
+        let message = format!("none of {objects} objects can be decoded, the last because of: {cause}");
+        Some(Failure::new(FailureKind::Undecodable, message))
+    }
+
+    fn frames(&mut self, frames: &[WatchFrame]) {
+        let bytes = frames.iter().map(|frame| frame.object.len()).sum();
+        self.tell(Input::Received { bytes });
+        let (mut events, mut bookmarks) = (0, 0);
+        for frame in frames {
+            let outcome = match frame.kind {
+                WatchEventType::Bookmark => {
+                    bookmarks += 1;
+                    self.bookmark(&frame.object)
+                }
+                WatchEventType::Error => Err(error_event(&frame.object)),
+                kind => {
+                    events += 1;
+                    self.event(kind, &frame.object)
+                }
+            };
+            if let Err(failure) = outcome {
+                self.fail("watch", failure);
+                break;
+            }
+            if matches!(self.connection, Connection::None) {
+                break;
+            }
+        }
+        self.sink.report(Report::Received { events, bookmarks, bytes });
+    }
+
+    fn bookmark(&mut self, object: &Bytes) -> Result<(), Failure> {
+        let head = ObjectHead::parse_bookmark(object).map_err(|error| malformed(&error))?;
+        let (version, initial_events_end) = (head.version, head.initial_events_end);
+        if initial_events_end && let Some(failure) = self.nothing_usable() {
+            return Err(failure);
+        }
+        if self.list.is_none() {
+            self.queue.push(Delta::Bookmark(version.clone()));
+        }
+        self.tell(Input::Bookmark { version, initial_events_end });
+        Ok(())
+    }
+
+    fn event(&mut self, kind: WatchEventType, object: &Bytes) -> Result<(), Failure> {
+        let version = match (self.list.is_some(), kind) {
+            (true, WatchEventType::Deleted) => {
+                let head = ObjectHead::parse(object).map_err(|error| malformed(&error))?;
+                self.queue.push(Delta::Unlisted(head.key()));
+                head.version
+            }
+            (true, _) => self.stage(object)?,
+            (false, WatchEventType::Deleted) => self.deleted(object)?,
+            (false, _) => self.changed(kind, object)?,
+        };
+        if let Some(list) = &self.list {
+            let items = list.objects;
+            self.tell(Input::Progress { items });
+        }
+        self.tell(Input::Event { version });
+        Ok(())
+    }
+
+    /// Adds an object to the list that is being staged.
+    fn stage(&mut self, json: &Bytes) -> Result<ResourceVersion, Failure> {
+        let head = ObjectHead::parse(json).map_err(|error| malformed(&error))?;
+        let held = self.sink.held(&head.namespace, &head.name, &head.uid, &head.version);
+        let Some(list) = &mut self.list else { return Ok(head.version) };
+        list.objects += 1;
+        if let Held::Same(key) = &held
+            && list.shortcut
+        {
+            list.usable += 1;
+            self.sink.report(Report::Object { decoded: false });
+            self.queue.push(Delta::Kept(key.clone()));
+            return Ok(head.version);
+        }
+        match self.decoder.decode(json, &head) {
+            Ok(object) => {
+                list.usable += 1;
+                let item = Item::new(held.into_key(&head), head.uid, head.version.clone(), object);
+                self.sink.report(Report::Object { decoded: true });
+                self.sink.report(Report::Decodable { key: &item.key });
+                self.queue.push(Delta::Listed(item));
+            }
+            Err(undecodable) => {
+                list.last_cause.clone_from(&undecodable.cause);
+                let keep = matches!(held, Held::Same(_) | Held::Older(_));
+                list.usable += usize::from(keep);
+                let key = held.into_key(&head);
+                let (phase, cause) = (undecodable.phase, undecodable.cause);
+                self.sink.report(Report::Undecodable { key: &key, phase, cause: &cause });
+                if self.decoder.strict {
+                    return Err(Failure::new(FailureKind::Undecodable, format!("{key}: {cause}")));
+                }
+                if keep {
+                    self.queue.push(Delta::Kept(key));
+                }
+            }
+        }
+        Ok(head.version)
+    }
+
+    /// Applies an ADDED or MODIFIED.
+    fn changed(&mut self, kind: WatchEventType, json: &Bytes) -> Result<ResourceVersion, Failure> {
+        let head = ObjectHead::parse(json).map_err(|error| malformed(&error))?;
+        let held = self.sink.held(&head.namespace, &head.name, &head.uid, &head.version);
+        match self.decoder.decode(json, &head) {
+            Ok(object) => {
+                let item = Item::new(held.into_key(&head), head.uid, head.version.clone(), object);
+                self.sink.report(Report::Object { decoded: true });
+                self.sink.report(Report::Decodable { key: &item.key });
+                let delta = if kind == WatchEventType::Added { Delta::Added } else { Delta::Updated };
+                self.queue.push(delta(item));
+            }
+            Err(undecodable) => {
+                let replaced = matches!(held, Held::Other(_));
+                let key = held.into_key(&head);
+                let (phase, cause) = (undecodable.phase, undecodable.cause);
+                self.sink.report(Report::Undecodable { key: &key, phase, cause: &cause });
+                if self.decoder.strict {
+                    return Err(Failure::new(FailureKind::Undecodable, format!("{key}: {cause}")));
+                }
+                let version = head.version.clone();
+                // What the store holds is another object, which is gone whatever its successor looks like.
+                self.queue.push(match replaced {
+                    true => Delta::Deleted(Tombstone { key, uid: "".into(), version, last: None }),
+                    false => Delta::Bookmark(version),
+                });
+            }
+        }
+        Ok(head.version)
+    }
+
+    /// Applies a DELETED; that the object is gone is clear even if its final state cannot be decoded (G30).
+    fn deleted(&mut self, json: &Bytes) -> Result<ResourceVersion, Failure> {
+        let head = ObjectHead::parse(json).map_err(|error| malformed(&error))?;
+        let key = self.sink.held(&head.namespace, &head.name, &head.uid, &head.version).into_key(&head);
+        let last = match self.decoder.decode(json, &head) {
+            Ok(object) => Some(Arc::new(object)),
+            Err(undecodable) => {
+                let (phase, cause) = (undecodable.phase, &undecodable.cause);
+                self.sink.report(Report::Undecodable { key: &key, phase, cause });
+                None
+            }
+        };
+        self.sink.report(Report::Decodable { key: &key });
+        let version = head.version.clone();
+        self.queue.push(Delta::Deleted(Tombstone { key, uid: head.uid, version, last }));
+        Ok(head.version)
+    }
+}
+
+impl Held {
+    /// The key, sharing the one that the sink holds already.
+    fn into_key(self, head: &ObjectHead<'_>) -> ObjectKey {
+        match self {
+            Self::Nothing => head.key(),
+            Self::Same(key) | Self::Older(key) | Self::Other(key) => key,
+        }
+    }
+}
+
+impl Connection {
+    /// What comes next; waits for ever if nothing is open.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses nothing.
+    async fn next(&mut self) -> Incoming {
+        match self {
+            Self::None => pending().await,
+            Self::OpeningList(opening) => Incoming::ListOpened(opening.await),
+            Self::List(stream) => Incoming::List(stream.0.next().await),
+            Self::OpeningWatch(opening) => Incoming::WatchOpened(opening.await),
+            Self::Watch(stream) => Incoming::Watch(stream.0.next().await),
+        }
+    }
+}
+
+async fn poll_option<O>(future: &mut Option<BoxFuture<'static, O>>) -> O {
+    match future {
+        Some(future) => future.await,
+        None => pending().await,
+    }
+}
+
+async fn sleep_until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => pending().await,
+    }
+}
+
+fn error_event(object: &Bytes) -> Failure {
+    match Status::parse(object) {
+        Ok(status) => {
+            failure_of_status(&status, format!("the watch ended: {} {}", status.code, status.message))
+        }
+        Err(error) => malformed(&error),
+    }
+}
+
+fn malformed(error: &dyn std::error::Error) -> Failure {
+    Failure::new(FailureKind::Malformed, error.to_string())
+}
+
+fn no_end() -> Failure {
+    Failure::new(FailureKind::Malformed, "the list ended without its end")
+}

@@ -1,0 +1,223 @@
+//! What all handles of one informer share, and who keeps it alive.
+
+use std::fmt;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use informer_core::Pipeline;
+use informer_core::store::{IndexFault, Reader};
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::error::Missing;
+use crate::registration::RegistrationInner;
+use crate::status::{Live, Meter, RegistrationStatus, Status, count};
+use crate::{Error, Resource, Scope};
+
+/// The state of an informer. Its tasks hold this; that alone does not keep it running ([`Owner`] does).
+pub(crate) struct Shared<T> {
+    /// For people: `pods.v1 in namespace default`.
+    pub(crate) name: String,
+    pub(crate) resource: Resource,
+    pub(crate) scope: Scope,
+    /// Locked by the informer's task for one batch at a time, and for a moment by whoever registers or adds
+    /// an index; never across a wait, never by readers. No user code but index functions runs under it.
+    pipeline: Mutex<Pipeline<T>>,
+    pub(crate) reader: Reader<T>,
+    pub(crate) live: watch::Sender<Live>,
+    pub(crate) meter: Meter,
+    registrations: Mutex<Vec<Arc<RegistrationInner>>>,
+    /// When the informer's own time began.
+    pub(crate) epoch: Instant,
+    pub(crate) stopping: CancellationToken,
+    /// The deadline of a stop has passed: tasks do not wait for callbacks any longer.
+    pub(crate) abandoning: CancellationToken,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) runtime: Handle,
+    /// Whether the server has streaming lists of this resource: shared by all informers of it in a factory.
+    pub(crate) learn_streaming_lists: Option<Arc<AtomicBool>>,
+}
+
+/// Keeps an informer running: its last drop stops it. Held by handles, listers, streams, and the callbacks of
+/// a standalone informer (G24).
+pub(crate) struct Owner {
+    stopping: CancellationToken,
+    pending: Mutex<Pending>,
+}
+
+/// What `start` starts.
+struct Pending {
+    started: bool,
+    driver: Option<BoxFuture<'static, ()>>,
+    callbacks: Vec<StartCallback>,
+}
+
+/// Makes the task of a callback registration.
+pub(crate) type StartCallback = Box<dyn FnOnce(&Arc<Owner>) + Send>;
+
+impl<T> Shared<T> {
+    pub(crate) fn new(resource: Resource, scope: Scope, runtime: Handle) -> Self {
+        let pipeline = Pipeline::new();
+        Self {
+            name: format!("{resource} in {scope}"),
+            resource,
+            scope,
+            reader: pipeline.store().reader(),
+            pipeline: Mutex::new(pipeline),
+            live: watch::Sender::new(Live::new()),
+            meter: Meter::default(),
+            registrations: Mutex::new(Vec::new()),
+            epoch: Instant::now(),
+            stopping: CancellationToken::new(),
+            abandoning: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            runtime,
+            learn_streaming_lists: None,
+        }
+    }
+
+    /// The informer's own time.
+    pub(crate) fn now(&self) -> Duration {
+        self.epoch.elapsed()
+    }
+
+    pub(crate) fn pipeline(&self) -> MutexGuard<'_, Pipeline<T>> {
+        // Index functions are the only foreign code under the lock, and their panics are caught.
+        self.pipeline.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn registrations(&self) -> MutexGuard<'_, Vec<Arc<RegistrationInner>>> {
+        self.registrations.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn stopped(&self) -> Error {
+        Error::Stopped { informer: self.name.clone() }
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.is_cancelled()
+    }
+
+    /// Makes an error part of the state; with nobody watching the status, failing lists are logged too.
+    pub(crate) fn report(&self, phase: &'static str, message: String) {
+        count(&self.meter.errors, 1);
+        if self.live.receiver_count() == 0 && phase == "list" {
+            tracing::warn!(informer = %self.name, "{message}");
+        } else {
+            tracing::debug!(informer = %self.name, phase, "{message}");
+        }
+        self.live.send_modify(|live| live.error(phase, message));
+    }
+
+    pub(crate) fn report_faults(&self, faults: Vec<IndexFault>) {
+        for IndexFault { index, key, message } in faults {
+            self.report("index", format!("index {index} panicked on {key}, which it leaves out: {message}"));
+        }
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        let registrations: Vec<RegistrationStatus> =
+            self.registrations().iter().map(|registration| registration.status()).collect();
+        let objects = self.reader.snapshot().len();
+        let live = self.live.borrow();
+        Status {
+            resource: self.resource.to_string(),
+            scope: self.scope.to_string(),
+            state: live.state.clone(),
+            objects,
+            version: live.version.clone(),
+            has_synced: live.has_synced,
+            counters: self.meter.read(),
+            recent_errors: live.recent_errors.iter().cloned().collect(),
+            stale: live.stale_objects(),
+            registrations,
+        }
+    }
+
+    /// What a deadline says of this informer.
+    pub(crate) fn missing(&self, handler: Option<&str>) -> Missing {
+        let live = self.live.borrow();
+        Missing {
+            informer: self.name.clone(),
+            handler: handler.map(str::to_owned),
+            state: live.state.to_string(),
+            last_error: live.last_error(),
+        }
+    }
+
+    /// Ends the informer's part in all registrations; called once, by its task or for want of one.
+    pub(crate) fn finish(&self) {
+        self.pipeline().finish();
+        self.live.send_modify(|live| live.state = crate::status::InformerState::Stopped);
+    }
+
+    /// Stops everything and waits for the tasks; callbacks that are still running after `deadline` are left
+    /// behind.
+    pub(crate) async fn stop(&self, deadline: Duration) {
+        self.stopping.cancel();
+        self.tasks.close();
+        if tokio::time::timeout(deadline, self.tasks.wait()).await.is_err() {
+            tracing::warn!(informer = %self.name, "callbacks still run after the deadline of {deadline:?} and are left behind");
+            self.abandoning.cancel();
+            self.tasks.wait().await;
+        }
+        if !self.live.borrow().is_stopped() {
+            // It was never started, so no task could say so.
+            self.finish();
+        }
+    }
+}
+
+impl Owner {
+    pub(crate) fn new(stopping: CancellationToken, driver: BoxFuture<'static, ()>) -> Self {
+        let pending = Pending { started: false, driver: Some(driver), callbacks: Vec::new() };
+        Self { stopping, pending: Mutex::new(pending) }
+    }
+
+    /// Runs what waits for the start; later calls do nothing.
+    pub(crate) fn start(self: &Arc<Self>, tasks: &TaskTracker, runtime: &Handle) {
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        pending.started = true;
+        let driver = pending.driver.take();
+        let callbacks = std::mem::take(&mut pending.callbacks);
+        drop(pending);
+        if let Some(driver) = driver.filter(|_| !self.stopping.is_cancelled()) {
+            tasks.spawn_on(driver, runtime);
+        }
+        for callback in callbacks {
+            callback(self);
+        }
+    }
+
+    /// Runs `callback` now if the informer was started, else when it is.
+    pub(crate) fn when_started(self: &Arc<Self>, callback: StartCallback) {
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        if !pending.started {
+            pending.callbacks.push(callback);
+            return;
+        }
+        drop(pending);
+        callback(self);
+    }
+
+    pub(crate) fn is_started(&self) -> bool {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner).started
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.stopping.cancel();
+    }
+}
+
+impl<T> fmt::Debug for Shared<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("name", &self.name).finish_non_exhaustive()
+    }
+}

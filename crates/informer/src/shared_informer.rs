@@ -1,0 +1,402 @@
+//! One informer, shared by everybody who needs its collection.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::stream::{self, StreamExt};
+use informer_core::ResourceVersion;
+use informer_core::store::{Index, IndexValues};
+use tokio::runtime::Handle;
+
+use crate::decode::Decode;
+use crate::error::NotSynced;
+use crate::events::EventStream;
+use crate::handler::{EventHandler, HandlerOptions, Handlers};
+use crate::lister::Lister;
+use crate::options::InformerOptions;
+use crate::reflector::Reflector;
+use crate::registration::Registration;
+use crate::shared::{Owner, Shared};
+use crate::sink::SharedSink;
+use crate::source::ListWatch;
+use crate::status::{InformerState, Status, StatusStream};
+use crate::{Error, HasLabels, Resource, Scope};
+
+/// How long a wait goes on before it is said in the log that nobody has started the informer.
+const WARN_UNSTARTED: Duration = Duration::from_secs(5);
+
+/// How long [`SharedInformer::stop`] waits for callbacks.
+pub(crate) const STOP_DEADLINE: Duration = Duration::from_secs(30);
+
+/// An always-current, indexed copy of one collection, with events for every change (client-go's
+/// `SharedIndexInformer`). A handle: cloning is cheap, and all clones are the same informer.
+///
+/// Ask a [`SharedInformerFactory`](crate::SharedInformerFactory) for it, or make one of its own with
+/// [`new`](Self::new), which then lives while a handle, lister, stream or callback of it does (G24).
+///
+/// Handlers and indexes may be added before or after the start; a [`Lister`] is obtained by waiting for the
+/// first list ([`synced`](Self::synced)).
+pub struct SharedInformer<T> {
+    pub(crate) shared: Arc<Shared<T>>,
+    pub(crate) owner: Arc<Owner>,
+    default_resync: Option<Duration>,
+    /// Whether callbacks keep the informer running, as those of a standalone one do.
+    callbacks_own: bool,
+}
+
+impl<T: Decode> SharedInformer<T> {
+    /// An informer of what `list_watch` lists, which holds objects of `resource` (client-go's
+    /// `NewSharedIndexInformer`). Namespace and selectors of the options only name the scope here; the source
+    /// decides what it lists.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime, which its task will run on.
+    ///
+    /// # Examples
+    /// ```
+    /// use informer::source::KubeSource;
+    /// use informer::{InformerOptions, Resource, Scope, SharedInformer};
+    /// use k8s_openapi::api::core::v1::Pod;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> anyhow::Result<()> {
+    /// # let server = informer_testkit::TestServer::start().await?;
+    /// # let client = server.client()?;
+    /// let resource = Resource::of::<Pod>();
+    /// let source = KubeSource::new(client, resource.clone(), Scope::namespace("default"));
+    /// let pods = SharedInformer::<Pod>::new(source, resource, InformerOptions::new().namespace("default"));
+    /// pods.start();
+    /// assert!(pods.synced().await?.is_empty());
+    /// pods.stop().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn new(list_watch: impl ListWatch, resource: Resource, options: InformerOptions<T>) -> Self {
+        let scope = options.scope(&Scope::all(), resource.namespaced);
+        let shared = Shared::new(resource, scope, Handle::current());
+        Self::from_parts(shared, list_watch, options, true)
+    }
+
+    pub(crate) fn from_parts(
+        shared: Shared<T>,
+        list_watch: impl ListWatch,
+        options: InformerOptions<T>,
+        callbacks_own: bool,
+    ) -> Self {
+        let shared = Arc::new(shared);
+        let default_resync = options.resync.filter(|period| !period.is_zero());
+        let task_shared = Arc::clone(&shared);
+        let driver = async move {
+            let shared = task_shared;
+            let supported = shared.learn_streaming_lists.as_ref();
+            let supported = supported.is_none_or(|known| known.load(std::sync::atomic::Ordering::Relaxed));
+            let reflector = Reflector::on_clock(list_watch, &shared.resource, options, shared.epoch)
+                .streaming_lists(supported);
+            tokio::select! {
+                () = reflector.run(SharedSink::new(Arc::clone(&shared))) => {}
+                () = shared.stopping.cancelled() => {}
+            }
+            shared.finish();
+        };
+        let owner = Arc::new(Owner::new(shared.stopping.clone(), Box::pin(driver)));
+        Self { shared, owner, default_resync, callbacks_own }
+    }
+}
+
+impl<T: Send + Sync + 'static> SharedInformer<T> {
+    /// Starts the informer and returns at once. Starting again, from whatever task, does nothing (G22).
+    pub fn start(&self) {
+        self.owner.start(&self.shared.tasks, &self.shared.runtime);
+    }
+
+    /// Starts the informer and returns when it has stopped (client-go's `Run`).
+    ///
+    /// # Cancel safety
+    /// Dropping the future does not stop the informer; [`stop`](Self::stop) or dropping all handles does.
+    pub async fn run(&self) {
+        self.start();
+        let mut live = self.shared.live.subscribe();
+        _ = live.wait_for(|live| live.is_stopped()).await;
+    }
+
+    /// Stops the informer, lets running callbacks return, and comes back when all its tasks have ended, or
+    /// after 30 s, when callbacks that still run are left behind. The store stays readable as it was.
+    ///
+    /// # Cancel safety
+    /// The informer stops at the first poll; dropping the future only ends the wait.
+    pub async fn stop(&self) {
+        self.shared.stop(STOP_DEADLINE).await;
+    }
+
+    /// Adds a handler of closures, before or after the start. It first gets what the store holds, as adds
+    /// with `initial`, then what follows (G17).
+    ///
+    /// # Errors
+    /// [`Error::Stopped`].
+    pub fn add_handler(&self, build: impl FnOnce(Handlers<T>) -> Handlers<T>) -> Result<Registration, Error> {
+        let (options, handler) = build(Handlers::new()).split();
+        self.add_boxed(handler, &options)
+    }
+
+    /// Adds a handler, before or after the start; see [`add_handler`](Self::add_handler).
+    ///
+    /// # Errors
+    /// [`Error::Stopped`].
+    pub fn add_event_handler(&self, handler: impl EventHandler<T>) -> Result<Registration, Error> {
+        self.add_boxed(Box::new(handler), &HandlerOptions::new())
+    }
+
+    /// Adds a handler with options, such as a resync period of its own (client-go's
+    /// `AddEventHandlerWithOptions`).
+    ///
+    /// # Errors
+    /// [`Error::Stopped`].
+    pub fn add_event_handler_with(
+        &self,
+        handler: impl EventHandler<T>,
+        options: &HandlerOptions,
+    ) -> Result<Registration, Error> {
+        self.add_boxed(Box::new(handler), options)
+    }
+
+    fn add_boxed(
+        &self,
+        handler: Box<dyn EventHandler<T>>,
+        options: &HandlerOptions,
+    ) -> Result<Registration, Error> {
+        let (registration, queue) = self.shared.register(options, self.default_resync, true)?;
+        let (shared, started) = (Arc::clone(&self.shared), registration.clone());
+        let callbacks_own = self.callbacks_own;
+        self.owner.when_started(Box::new(move |owner| {
+            let owner = callbacks_own.then(|| Arc::clone(owner));
+            shared.drive(&started, queue, handler, owner);
+        }));
+        Ok(registration)
+    }
+
+    /// The events as a stream: first the store's content, then what follows (G17).
+    ///
+    /// # Errors
+    /// [`Error::Stopped`].
+    pub fn events(&self) -> Result<EventStream<T>, Error> {
+        self.events_with(&HandlerOptions::new())
+    }
+
+    /// The events as a stream, with options.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`].
+    pub fn events_with(&self, options: &HandlerOptions) -> Result<EventStream<T>, Error> {
+        let (registration, queue) = self.shared.register(options, self.default_resync, false)?;
+        Ok(EventStream::new(Arc::clone(&self.shared), Arc::clone(&self.owner), registration, queue))
+    }
+
+    /// Adds an index, before or after the start; it is complete when this returns (G11). `values` emits the
+    /// values that an object is filed under; it must be a plain function of the object.
+    ///
+    /// # Errors
+    /// [`IndexError::Duplicate`](crate::store::IndexError::Duplicate) if the informer has another index of that
+    /// name.
+    ///
+    /// # Cancel safety
+    /// The index is added at the first poll.
+    pub async fn add_index(
+        &self,
+        name: &str,
+        values: impl Fn(&T, &mut IndexValues) + Send + Sync + 'static,
+    ) -> Result<Index<T>, Error> {
+        let index = Index::new(name, values);
+        self.add_ready_index(&index).await?;
+        Ok(index)
+    }
+
+    /// Adds an index made elsewhere, such as those of [`indexes`](crate::indexes). Adding the same one again
+    /// does nothing.
+    ///
+    /// # Errors
+    /// [`IndexError::Duplicate`](crate::store::IndexError::Duplicate) if the informer has another index of that
+    /// name.
+    ///
+    /// # Cancel safety
+    /// The index is added at the first poll.
+    #[expect(clippy::unused_async, reason = "building a large index off the informer's lock will need it")]
+    pub async fn add_ready_index(&self, index: &Index<T>) -> Result<(), Error> {
+        Ok(self.shared.pipeline().add_index(index)?)
+    }
+
+    /// Waits for the first complete list and hands out the lister; as often as wanted (G19, G21). Waiting
+    /// before anyone has started the informer waits for that too, and says so in the log after 5 s (G22).
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] if the informer stops before that; [`Error::NothingDecodes`] if the list has
+    /// objects and none of them can be decoded (G20).
+    ///
+    /// # Cancel safety
+    /// Dropping the future ends the wait and nothing else.
+    pub async fn synced(&self) -> Result<Lister<T>, Error> {
+        let mut live = self.shared.live.subscribe();
+        let mut synced = std::pin::pin!(async move {
+            let reached =
+                live.wait_for(|live| live.has_synced || live.hopeless.is_some() || live.is_stopped());
+            reached.await.map(|live| (live.has_synced, live.hopeless.clone()))
+        });
+        let reached = tokio::select! {
+            reached = &mut synced => reached,
+            () = tokio::time::sleep(WARN_UNSTARTED) => {
+                if !self.owner.is_started() {
+                    tracing::warn!(informer = %self.shared.name, "waiting for an informer that nobody has started: call `start()`");
+                }
+                synced.await
+            }
+        };
+        match reached {
+            Ok((true, _)) => Ok(self.lister()),
+            Ok((false, Some(hopeless))) => Err(hopeless),
+            Ok((false, None)) | Err(_) => Err(self.shared.stopped()),
+        }
+    }
+
+    /// [`synced`](Self::synced), for no longer than `deadline`.
+    ///
+    /// # Errors
+    /// As `synced`, and [`Error::NotSynced`], which names the informer's state and its last error.
+    ///
+    /// # Cancel safety
+    /// Dropping the future ends the wait and nothing else.
+    pub async fn synced_within(&self, deadline: Duration) -> Result<Lister<T>, Error> {
+        tokio::time::timeout(deadline, self.synced())
+            .await
+            .unwrap_or_else(|_| Err(Error::NotSynced(NotSynced { missing: vec![self.shared.missing(None)] })))
+    }
+
+    /// Whether the first complete list is in the store.
+    #[must_use]
+    pub fn has_synced(&self) -> bool {
+        self.shared.live.borrow().has_synced
+    }
+
+    /// The store, synced or not: before the first list it is empty, and says nothing about the cluster.
+    #[must_use]
+    pub fn unsynced_store(&self) -> Lister<T> {
+        self.lister()
+    }
+
+    /// Waits until the store has reached `version`, to read one's own writes: the version that a create or
+    /// update returned (G14). For a delete, wait for the event.
+    ///
+    /// # Errors
+    /// [`Error::HistoryChanged`] if the server's history is replaced meanwhile; [`Error::Stopped`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future ends the wait and nothing else.
+    pub async fn wait_for(&self, version: impl Into<ResourceVersion>) -> Result<(), Error> {
+        let wanted = version.into();
+        let mut live = self.shared.live.subscribe();
+        let epoch = live.borrow().epoch;
+        let reached = live
+            .wait_for(|live| {
+                live.has_synced && live.version.has_reached(&wanted)
+                    || live.epoch != epoch
+                    || live.is_stopped()
+            })
+            .await
+            .map_err(|_| self.shared.stopped())?;
+        if reached.epoch != epoch {
+            return Err(Error::HistoryChanged);
+        }
+        if !reached.version.has_reached(&wanted) {
+            return Err(self.shared.stopped());
+        }
+        Ok(())
+    }
+
+    /// The resource.
+    #[must_use]
+    pub fn resource(&self) -> &Resource {
+        &self.shared.resource
+    }
+
+    /// The scope.
+    #[must_use]
+    pub fn scope(&self) -> &Scope {
+        &self.shared.scope
+    }
+
+    /// The version that the store stands for; unset before the first list.
+    #[must_use]
+    pub fn last_sync_resource_version(&self) -> ResourceVersion {
+        self.shared.reader.snapshot().version().clone()
+    }
+
+    /// Whether the informer has stopped. It will not start again; ask the factory anew.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.shared.is_stopping()
+    }
+
+    /// What it is doing, and what went wrong (G31).
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.shared.status()
+    }
+
+    /// The status now, and each time it changes; a slow reader gets the latest.
+    #[must_use]
+    pub fn status_changes(&self) -> StatusStream {
+        let mut live = self.shared.live.subscribe();
+        live.mark_changed();
+        // Weak, so that watching the status keeps nothing running and ends with the informer.
+        let state = (Arc::downgrade(&self.shared), live, false);
+        let changes = stream::unfold(state, |(shared, mut live, ended)| async move {
+            if ended || live.changed().await.is_err() {
+                return None;
+            }
+            let status = { shared.upgrade()?.status() };
+            let ended = status.state == InformerState::Stopped;
+            Some((status, (shared, live, ended)))
+        });
+        StatusStream::new(changes.boxed())
+    }
+
+    fn lister(&self) -> Lister<T> {
+        Lister::new(Arc::clone(&self.shared), Arc::clone(&self.owner))
+    }
+}
+
+impl<T: HasLabels + Send + Sync + 'static> SharedInformer<T> {
+    /// Adds an index over the values of the label `key`, which selectors that ask for values of it then use
+    /// (G12). Adding it again does nothing.
+    ///
+    /// # Errors
+    /// None but those of [`add_index`](Self::add_index).
+    ///
+    /// # Cancel safety
+    /// The index is added at the first poll.
+    pub async fn add_label_index(&self, key: &str) -> Result<Index<T>, Error> {
+        if let Some(index) = self.shared.reader.snapshot().label_index(key) {
+            return Ok(index.clone());
+        }
+        let index = Index::label(key, |object: &T, key| object.label(key));
+        self.add_ready_index(&index).await?;
+        Ok(index)
+    }
+}
+
+impl<T> Clone for SharedInformer<T> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            owner: Arc::clone(&self.owner),
+            default_resync: self.default_resync,
+            callbacks_own: self.callbacks_own,
+        }
+    }
+}
+
+impl<T> fmt::Debug for SharedInformer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedInformer").field("of", &self.shared.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,110 @@
+//! Where a shared informer's reflector delivers: the pipeline, the status, and those who wait.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use informer_core::{DeltaQueue, ObjectKey, ResourceVersion, Uid};
+
+use crate::Error;
+use crate::reflector::{Held, Report, Sink, held_in};
+use crate::shared::Shared;
+use crate::status::{InformerState, count, informer_state};
+
+pub(crate) struct SharedSink<T> {
+    shared: Arc<Shared<T>>,
+    /// Whether anything worth telling happened since the status was published.
+    state: InformerState,
+}
+
+impl<T> SharedSink<T> {
+    pub(crate) fn new(shared: Arc<Shared<T>>) -> Self {
+        Self { shared, state: InformerState::NotStarted }
+    }
+
+    fn stale(&self, key: &ObjectKey, cause: &str) {
+        self.shared.live.send_modify(|live| {
+            live.stale.insert(key.clone(), cause.to_owned());
+        });
+    }
+}
+
+impl<T: Send + Sync + 'static> Sink<T> for SharedSink<T> {
+    fn deliver(&mut self, now: Duration, deltas: &mut DeltaQueue<T>) {
+        if deltas.is_empty() {
+            return;
+        }
+        let mut pipeline = self.shared.pipeline();
+        let faults = pipeline.apply(now, deltas.pop_batch(usize::MAX));
+        let has_synced = pipeline.has_synced();
+        drop(pipeline);
+        let snapshot = self.shared.reader.snapshot();
+        self.shared.live.send_modify(|live| {
+            if has_synced && !live.has_synced {
+                live.hopeless = None;
+            }
+            live.has_synced = has_synced;
+            live.version = snapshot.version().clone();
+            live.epoch = snapshot.epoch();
+        });
+        self.shared.report_faults(faults);
+    }
+
+    fn held(&self, namespace: &str, name: &str, uid: &Uid, version: &ResourceVersion) -> Held {
+        held_in(self.shared.pipeline().store(), namespace, name, uid, version)
+    }
+
+    fn next_sync(&self) -> Option<Duration> {
+        self.shared.pipeline().next_resync()
+    }
+
+    fn report(&mut self, report: Report<'_>) {
+        let meter = &self.shared.meter;
+        match report {
+            Report::State(state) => {
+                let state = informer_state(state, self.shared.epoch.into_std());
+                if self.state != state {
+                    self.state = state.clone();
+                    self.shared.live.send_modify(|live| live.state = state);
+                }
+            }
+            Report::StreamingLists { supported } => {
+                if let Some(learn) = &self.shared.learn_streaming_lists {
+                    learn.store(supported, Ordering::Relaxed);
+                }
+            }
+            Report::Requested { verb: "list" } => count(&meter.lists, 1),
+            Report::Requested { verb: "watch" } => count(&meter.watches, 1),
+            Report::Requested { .. } => {}
+            Report::Received { events, bookmarks, bytes } => {
+                count(&meter.events, events);
+                count(&meter.bookmarks, bookmarks);
+                count(&meter.bytes, bytes);
+            }
+            Report::Failed { phase, message } => self.shared.report(phase, message.to_owned()),
+            Report::Object { decoded: true } => count(&meter.decoded, 1),
+            Report::Object { decoded: false } => count(&meter.unchanged, 1),
+            Report::Undecodable { key, phase, cause } => {
+                count(&meter.undecodable, 1);
+                self.shared.report(phase, format!("{key}: {cause}"));
+                self.stale(key, cause);
+            }
+            Report::Decodable { key } => {
+                if self.shared.live.borrow().stale.contains_key(key) {
+                    self.shared.live.send_modify(|live| {
+                        live.stale.remove(key);
+                    });
+                }
+            }
+            Report::NothingDecodes { objects, cause } => {
+                let informer = self.shared.name.clone();
+                let error = Error::NothingDecodes { informer, objects, cause: cause.to_owned() };
+                self.shared.live.send_modify(|live| {
+                    if !live.has_synced {
+                        live.hopeless = Some(error);
+                    }
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! An API server as the source, through `kube::Client`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::{self, BoxStream, StreamExt, TryStreamExt};
+use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, RETRY_AFTER};
+use http::{Request, Response};
+use http_body_util::BodyExt;
+use informer_core::wire::{FrameError, JsonListSplitter, ListPart, Status, WatchSplitter};
+use kube::Client;
+use kube::client::Body;
+
+use super::{Failure, FailureKind, ListChunk, ListRequest, ListStream, ListWatch, WatchChunk, WatchFrame};
+use super::{WatchRequest, WatchStream, failure_of_status};
+use crate::{Resource, Scope};
+
+/// How much of an error's body is read.
+const MAX_ERROR_BYTES: usize = 64 * 1024;
+
+/// Lists and watches one resource in one scope on an API server.
+///
+/// Requests go through [`Client::send`], so authentication, TLS, proxies and tracing are the client's. The
+/// client's own retries are kept out: how failures are spaced and told is the reflector's business (G28, G31).
+#[derive(Clone)]
+#[expect(missing_debug_implementations, reason = "a client has nothing to show")]
+pub struct KubeSource {
+    client: Client,
+    target: Arc<Target>,
+}
+
+struct Target {
+    resource: Resource,
+    scope: Scope,
+    projection: Projection,
+    compression: ListCompression,
+    max_object_bytes: usize,
+}
+
+/// How much of each object the server shall send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Projection {
+    /// The whole object.
+    #[default]
+    Whole,
+    /// Its metadata only, as `PartialObjectMetadata`.
+    Metadata,
+}
+
+/// Whether the server may compress lists. Watches are never compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum ListCompression {
+    /// Lists are sent as they are: the cheapest for client and server on a fast network.
+    #[default]
+    Identity,
+    /// Lists may be compressed, if the client was built to decompress (kube's feature `gzip`): worth it on
+    /// slow links.
+    ClientDefault,
+}
+
+impl KubeSource {
+    /// A source of whole objects.
+    #[must_use]
+    pub fn new(client: Client, resource: Resource, scope: Scope) -> Self {
+        let target = Target {
+            resource,
+            scope,
+            projection: Projection::Whole,
+            compression: ListCompression::Identity,
+            max_object_bytes: informer_core::wire::DEFAULT_MAX_OBJECT_BYTES,
+        };
+        Self { client, target: Arc::new(target) }
+    }
+
+    /// Asks for whole objects or for metadata only.
+    #[must_use]
+    pub fn projection(mut self, projection: Projection) -> Self {
+        Arc::make_mut(&mut self.target).projection = projection;
+        self
+    }
+
+    /// Whether lists may be compressed.
+    #[must_use]
+    pub fn list_compression(mut self, compression: ListCompression) -> Self {
+        Arc::make_mut(&mut self.target).compression = compression;
+        self
+    }
+
+    /// The most bytes that one object may have. Default: 16 MiB.
+    #[must_use]
+    pub fn max_object_bytes(mut self, bytes: usize) -> Self {
+        Arc::make_mut(&mut self.target).max_object_bytes = bytes;
+        self
+    }
+
+    async fn send(&self, verb: &str, request: Request<()>) -> Result<Response<Body>, Failure> {
+        let body = unretried_empty_body().await.map_err(|error| self.transport(verb, &error))?;
+        let request = request.map(|()| body);
+        let response = self.client.send(request).await.map_err(|error| self.transport(verb, &error))?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        Err(self.refusal(verb, response).await)
+    }
+
+    /// What an answer other than 2xx means.
+    async fn refusal(&self, verb: &str, response: Response<Body>) -> Failure {
+        let code = response.status();
+        let retry_after =
+            response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+        let mut body = Vec::new();
+        let mut chunks = response.into_body().into_data_stream();
+        while let Some(Ok(chunk)) = chunks.next().await {
+            body.extend_from_slice(&chunk[..chunk.len().min(MAX_ERROR_BYTES - body.len())]);
+            if body.len() == MAX_ERROR_BYTES {
+                break;
+            }
+        }
+        let status = Status::from_response(code.as_u16(), &body);
+        let mut failure = failure_of_status(&status, self.target.message(verb, &status));
+        failure.retry_after = retry_after.map(Duration::from_secs).or(failure.retry_after);
+        failure
+    }
+
+    /// A connection that could not be made or broke.
+    fn transport(&self, verb: &str, error: &(dyn std::error::Error + 'static)) -> Failure {
+        let (mut kind, mut causes) = (FailureKind::Transport, Vec::new());
+        let mut cause = Some(error);
+        while let Some(error) = cause {
+            if let Some(io) = error.downcast_ref::<std::io::Error>() {
+                kind = match io.kind() {
+                    std::io::ErrorKind::ConnectionRefused => FailureKind::Refused,
+                    std::io::ErrorKind::TimedOut => FailureKind::Timeout,
+                    _ => kind,
+                };
+            }
+            let text = error.to_string();
+            // Many errors repeat their source in their own text.
+            if !causes.iter().any(|earlier: &String| earlier.contains(&text)) {
+                causes.push(text);
+            }
+            cause = error.source();
+        }
+        let what = causes.join(": ");
+        let hint = match kind {
+            FailureKind::Refused => "; is the API server running at this address?",
+            _ => "",
+        };
+        Failure::new(kind, format!("{verb} {}: {what}{hint}", self.target))
+    }
+
+    fn request(&self, query: &str) -> http::request::Builder {
+        let path = self.target.resource.path(self.target.scope.namespace.as_deref());
+        Request::get(format!("{path}?{query}"))
+    }
+}
+
+impl ListWatch for KubeSource {
+    async fn list(&self, request: &ListRequest) -> Result<ListStream, Failure> {
+        let mut builder =
+            self.request(&self.target.list_query(request)).header(ACCEPT, self.target.accept("List"));
+        if self.target.compression == ListCompression::Identity {
+            builder = builder.header(ACCEPT_ENCODING, "identity");
+        }
+        let request = builder.body(()).map_err(|error| self.transport("list", &error))?;
+        let response = self.send("list", request).await?;
+        Ok(ListStream(list_stream(self.clone(), response.into_body())))
+    }
+
+    async fn watch(&self, request: &WatchRequest) -> Result<WatchStream, Failure> {
+        // Servers from 1.37 on compress watches, frame by frame, unless told not to.
+        let request = self
+            .request(&self.target.watch_query(request))
+            .header(ACCEPT, self.target.accept(""))
+            .header(ACCEPT_ENCODING, "identity")
+            .body(())
+            .map_err(|error| self.transport("watch", &error))?;
+        let response = self.send("watch", request).await?;
+        if let Some(encoding) = response.headers().get(CONTENT_ENCODING).filter(|value| *value != "identity")
+        {
+            let message = format!(
+                "watch {}: the body is encoded as {encoding:?} although that was not asked for; a proxy in between must leave it alone",
+                self.target
+            );
+            return Err(Failure::new(FailureKind::Malformed, message));
+        }
+        Ok(WatchStream(watch_stream(self.clone(), response.into_body())))
+    }
+
+    async fn exists(&self) -> Result<bool, Failure> {
+        let resource = &self.target.resource;
+        let root = if resource.group.is_empty() { "/api" } else { "/apis" };
+        let request = Request::get(format!("{root}/{}", resource.api_version()))
+            .header(ACCEPT, "application/json")
+            .body(())
+            .map_err(|error| self.transport("discover", &error))?;
+        let body = match self.send("discover", request).await {
+            Ok(response) => response.into_body().collect_bytes().await,
+            // The server does not have the group and version at all.
+            Err(failure) if failure.kind == FailureKind::NotFound => return Ok(false),
+            Err(failure) => return Err(failure),
+        };
+        let body = body.map_err(|error| self.transport("discover", &error))?;
+        let list: ApiResourceList = serde_json::from_slice(&body).map_err(|_| {
+            Failure::new(
+                FailureKind::Malformed,
+                format!("discover {}: the answer is no APIResourceList", self.target),
+            )
+        })?;
+        Ok(list.resources.iter().any(|candidate| candidate.name == resource.plural))
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct ApiResourceList {
+    #[serde(default)]
+    resources: Vec<ApiResource>,
+}
+
+#[derive(serde::Deserialize)]
+struct ApiResource {
+    name: String,
+}
+
+impl Target {
+    fn accept(&self, list: &str) -> String {
+        match self.projection {
+            Projection::Whole => "application/json".to_owned(),
+            Projection::Metadata => {
+                format!("application/json;as=PartialObjectMetadata{list};g=meta.k8s.io;v=v1,application/json")
+            }
+        }
+    }
+
+    fn list_query(&self, request: &ListRequest) -> String {
+        let mut query = self.selectors();
+        if let Some(limit) = request.limit {
+            query.append_pair("limit", &limit.to_string());
+        }
+        if let Some(token) = &request.continue_token {
+            query.append_pair("continue", token);
+        }
+        if !request.version.is_unset() {
+            query.append_pair("resourceVersion", &request.version.to_string());
+        }
+        if let Some(version_match) = request.version_match {
+            query.append_pair("resourceVersionMatch", version_match.as_str());
+        }
+        query.finish()
+    }
+
+    fn watch_query(&self, request: &WatchRequest) -> String {
+        let mut query = self.selectors();
+        query.append_pair("watch", "true").append_pair("allowWatchBookmarks", "true");
+        query.append_pair("timeoutSeconds", &request.timeout.as_secs().to_string());
+        if !request.version.is_unset() {
+            query.append_pair("resourceVersion", &request.version.to_string());
+        }
+        if request.send_initial_events {
+            query.append_pair("sendInitialEvents", "true");
+            query.append_pair("resourceVersionMatch", VERSION_MATCH_OF_WATCHES);
+        }
+        query.finish()
+    }
+
+    fn selectors(&self) -> form_urlencoded::Serializer<'static, String> {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        if !self.scope.labels.is_everything() {
+            query.append_pair("labelSelector", &self.scope.labels.to_string());
+        }
+        if !self.scope.fields.is_everything() {
+            query.append_pair("fieldSelector", &self.scope.fields.to_string());
+        }
+        query
+    }
+
+    /// What was tried, what the server said and, for the usual causes, what to do.
+    fn message(&self, verb: &str, status: &Status) -> String {
+        let Resource { group, plural, .. } = &self.resource;
+        let hint = match status.code {
+            401 => "; the credentials are missing, wrong or expired".to_owned(),
+            403 => format!(
+                "; grant the verbs get, list and watch on resource {plural:?} in API group {group:?} with a {}",
+                if self.scope.namespace.is_some() {
+                    "Role and RoleBinding in that namespace"
+                } else {
+                    "ClusterRole and ClusterRoleBinding"
+                },
+            ),
+            404 => format!(
+                "; the server does not serve {}: install its CRD or check group and version",
+                self.resource
+            ),
+            _ => String::new(),
+        };
+        format!("{verb} {self}: {} {}{hint}", status.code, status.message)
+    }
+
+    fn malformed(&self, verb: &str, error: &FrameError) -> Failure {
+        Failure::new(FailureKind::Malformed, format!("{verb} {self}: {error}"))
+    }
+}
+
+const VERSION_MATCH_OF_WATCHES: &str = super::VersionMatch::NotOlderThan.as_str();
+
+impl Clone for Target {
+    fn clone(&self) -> Self {
+        Self { resource: self.resource.clone(), scope: self.scope.clone(), ..*self }
+    }
+}
+
+/// `pods.v1 in namespace default`
+impl std::fmt::Display for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} in {}", self.resource, self.scope)
+    }
+}
+
+fn list_stream(source: KubeSource, body: Body) -> BoxStream<'static, Result<ListChunk, Failure>> {
+    let splitter = JsonListSplitter::with_max_object_bytes(source.target.max_object_bytes);
+    let state = Some((source, body.into_data_stream(), splitter));
+    let chunks = stream::try_unfold(state, |state| async move {
+        let Some((source, mut body, mut splitter)) = state else { return Ok(None) };
+        let malformed = |error: FrameError| source.target.malformed("list", &error);
+        match body.next().await {
+            Some(Ok(chunk)) => {
+                let items = split_list(&mut splitter, chunk).map_err(malformed)?;
+                Ok(Some((ListChunk::Items(items), Some((source, body, splitter)))))
+            }
+            Some(Err(error)) => Err(source.transport("list", &error)),
+            None => {
+                let head = splitter.finish().map_err(malformed)?;
+                if !head.kind.ends_with("List") {
+                    let message =
+                        format!("list {}: the answer is a {:?}, not a list", source.target, head.kind);
+                    return Err(Failure::new(FailureKind::Malformed, message));
+                }
+                Ok(Some((ListChunk::End(head), None)))
+            }
+        }
+    });
+    chunks.boxed()
+}
+
+fn split_list(splitter: &mut JsonListSplitter, chunk: Bytes) -> Result<Vec<Bytes>, FrameError> {
+    let mut parts = Vec::new();
+    splitter.push(chunk, &mut parts)?;
+    Ok(parts.into_iter().map(|ListPart::Item(item)| item).collect())
+}
+
+fn watch_stream(source: KubeSource, body: Body) -> BoxStream<'static, Result<WatchChunk, Failure>> {
+    let splitter = WatchSplitter::with_max_object_bytes(source.target.max_object_bytes);
+    let state = (source, body.into_data_stream(), splitter);
+    let chunks = stream::try_unfold(state, |(source, mut body, mut splitter)| async move {
+        let malformed = |error: FrameError| source.target.malformed("watch", &error);
+        match body.next().await {
+            Some(Ok(chunk)) => {
+                let mut texts = Vec::new();
+                splitter.push(chunk, &mut texts).map_err(malformed)?;
+                let frames: Result<Vec<_>, _> = texts.iter().map(WatchFrame::parse).collect();
+                Ok(Some((WatchChunk(frames.map_err(malformed)?), (source, body, splitter))))
+            }
+            Some(Err(error)) => Err(source.transport("watch", &error)),
+            None => {
+                splitter.finish().map_err(malformed)?;
+                Ok(None)
+            }
+        }
+    });
+    chunks.into_stream().boxed()
+}
+
+/// An empty body that a client's retry layer cannot copy, so that every answer reaches the reflector:
+/// kube's layer would repeat a request answered 429, 503 or 504 up to 15 times, from 5 ms on, unseen.
+///
+/// It retries only what it can clone, which is every body that a request can be built with; the one body
+/// that cannot be cloned is that of a response. So this one comes out of a client that answers from memory.
+async fn unretried_empty_body() -> Result<Body, kube::Error> {
+    let nothing = |_: Request<Body>| async {
+        Ok::<_, std::convert::Infallible>(Response::new(http_body_util::Empty::<Bytes>::new()))
+    };
+    let client = Client::new(tower::service_fn(nothing), "default");
+    Ok(client.send(Request::new(Body::empty())).await?.into_body())
+}

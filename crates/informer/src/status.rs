@@ -1,0 +1,336 @@
+//! What an informer is doing and what went wrong: errors are state, not log lines (G31).
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::{Instant, SystemTime};
+
+use futures_util::Stream;
+use futures_util::stream::BoxStream;
+use informer_core::{ObjectKey, ResourceVersion, reflector};
+
+use crate::Error;
+
+/// How many recent errors are kept.
+const RECENT_ERRORS: usize = 16;
+
+/// How many undecodable objects are named; all are counted.
+const NAMED_STALE: usize = 64;
+
+/// Everything an informer says of itself at one moment.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Status {
+    /// The resource, such as `pods.v1`.
+    pub resource: String,
+    /// The scope, such as `namespace default`.
+    pub scope: String,
+    /// What it is doing.
+    pub state: InformerState,
+    /// Objects in the store.
+    pub objects: usize,
+    /// The version that the store stands for; unset before the first list.
+    pub version: ResourceVersion,
+    /// Whether the first complete list is in the store.
+    pub has_synced: bool,
+    /// What happened since the start.
+    pub counters: Counters,
+    /// The last errors, oldest first.
+    pub recent_errors: Vec<RecentError>,
+    /// Objects whose newest state could not be decoded, at most 64 of them; the store holds their last good
+    /// state, if there is one (G30).
+    pub stale: Vec<StaleObject>,
+    /// Every registration.
+    pub registrations: Vec<RegistrationStatus>,
+}
+
+/// What an informer is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InformerState {
+    /// Nobody has started it.
+    NotStarted,
+    /// A list is coming in.
+    Listing {
+        /// Whether it is a streaming list (WatchList).
+        streaming: bool,
+        /// Objects so far.
+        items: usize,
+        /// How many more there are, if the server said so.
+        remaining: Option<u64>,
+    },
+    /// A watch is open and the store follows it.
+    Watching {
+        /// The version of the last event.
+        version: ResourceVersion,
+        /// Since when.
+        since: Instant,
+        /// When the last event or bookmark came.
+        last_event: Option<Instant>,
+    },
+    /// Something failed and is tried again.
+    BackingOff {
+        /// What failed.
+        cause: String,
+        /// How many failures there were since a watch last was healthy.
+        attempt: u32,
+        /// When it is tried again.
+        until: Instant,
+    },
+    /// The server does not have the resource; the informer waits for it.
+    Unavailable {
+        /// What the server said.
+        cause: String,
+        /// How often in a row discovery said that the resource is not there.
+        absent: u32,
+        /// When discovery is asked again.
+        until: Instant,
+    },
+    /// The server keeps sending what cannot be used.
+    Degraded {
+        /// What cannot be used.
+        cause: String,
+        /// When it is tried again.
+        until: Instant,
+    },
+    /// Stopped, for good.
+    Stopped,
+}
+
+/// How often something happened since the informer was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Counters {
+    /// LIST requests sent, each page counted.
+    pub lists: u64,
+    /// WATCH requests sent.
+    pub watches: u64,
+    /// Events of watches applied, bookmarks not counted.
+    pub events: u64,
+    /// Bookmarks received.
+    pub bookmarks: u64,
+    /// Bytes of objects received.
+    pub bytes: u64,
+    /// Objects decoded.
+    pub decoded: u64,
+    /// Objects of relists that were known already and not decoded again (G7).
+    pub unchanged: u64,
+    /// Objects that could not be decoded or transformed.
+    pub undecodable: u64,
+    /// Failures of any kind.
+    pub errors: u64,
+    /// Handler calls that panicked.
+    pub handler_panics: u64,
+}
+
+/// One error, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RecentError {
+    /// When.
+    pub at: SystemTime,
+    /// What failed: `list`, `watch`, `decode`, `transform`, `index`, `handler` or `discover`.
+    pub phase: &'static str,
+    /// What happened; never the content of an object.
+    pub message: String,
+}
+
+/// An object whose newest state could not be decoded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StaleObject {
+    /// Namespace and name.
+    pub key: ObjectKey,
+    /// Why, with the path of the field.
+    pub cause: String,
+}
+
+/// One registration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RegistrationStatus {
+    /// Its name.
+    pub name: String,
+    /// Separate events that wait for it.
+    pub depth: usize,
+    /// Events that were merged into others because it is slow (G16).
+    pub merged: u64,
+    /// Calls that panicked.
+    pub panics: u64,
+    /// Whether it has handled its initial set.
+    pub has_synced: bool,
+}
+
+/// The changes of an informer's status; a reader that is slow gets the latest one. Ends when the informer is
+/// gone.
+///
+/// # Cancel safety
+/// Dropping it at any time is fine.
+pub struct StatusStream(BoxStream<'static, Status>);
+
+impl StatusStream {
+    pub(crate) fn new(stream: BoxStream<'static, Status>) -> Self {
+        Self(stream)
+    }
+}
+
+impl Stream for StatusStream {
+    type Item = Status;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Status>> {
+        self.0.as_mut().poll_next(context)
+    }
+}
+
+impl fmt::Debug for StatusStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StatusStream").finish_non_exhaustive()
+    }
+}
+
+/// One line for people: `watching pods.v1 in namespace default at version 17, 3 objects`.
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} in {}: {}, {} objects", self.resource, self.scope, self.state, self.objects)
+    }
+}
+
+impl fmt::Display for InformerState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let wait = |until: &Instant| {
+            until.saturating_duration_since(tokio::time::Instant::now().into_std()).as_secs_f32()
+        };
+        match self {
+            Self::NotStarted => f.write_str("not started: call `start()`"),
+            Self::Listing { items, remaining: Some(more), .. } => {
+                write!(f, "listing, {items} objects so far, {more} more to come")
+            }
+            Self::Listing { items, .. } => write!(f, "listing, {items} objects so far"),
+            Self::Watching { version, .. } => write!(f, "watching at version {version}"),
+            Self::BackingOff { cause, attempt, until } => {
+                write!(f, "attempt {attempt} failed, next in {:.1} s: {cause}", wait(until))
+            }
+            Self::Unavailable { cause, .. } => write!(f, "waiting for the resource: {cause}"),
+            Self::Degraded { cause, until } => {
+                write!(f, "degraded, next try in {:.1} s: {cause}", wait(until))
+            }
+            Self::Stopped => f.write_str("stopped"),
+        }
+    }
+}
+
+/// What waits watch: changed by the informer's task only.
+#[derive(Debug, Clone)]
+pub(crate) struct Live {
+    pub(crate) state: InformerState,
+    pub(crate) has_synced: bool,
+    pub(crate) version: ResourceVersion,
+    pub(crate) epoch: u64,
+    pub(crate) recent_errors: VecDeque<RecentError>,
+    pub(crate) stale: BTreeMap<ObjectKey, String>,
+    /// The error that waiting for the first list ends with, until a list comes right (G20).
+    pub(crate) hopeless: Option<Error>,
+}
+
+impl Live {
+    pub(crate) fn new() -> Self {
+        Self {
+            state: InformerState::NotStarted,
+            has_synced: false,
+            version: ResourceVersion::unset(),
+            epoch: 0,
+            recent_errors: VecDeque::new(),
+            stale: BTreeMap::new(),
+            hopeless: None,
+        }
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.state == InformerState::Stopped
+    }
+
+    pub(crate) fn error(&mut self, phase: &'static str, message: String) {
+        if self.recent_errors.len() == RECENT_ERRORS {
+            self.recent_errors.pop_front();
+        }
+        self.recent_errors.push_back(RecentError { at: SystemTime::now(), phase, message });
+    }
+
+    pub(crate) fn last_error(&self) -> Option<String> {
+        self.recent_errors.back().map(|error| error.message.clone())
+    }
+
+    pub(crate) fn stale_objects(&self) -> Vec<StaleObject> {
+        let named = self.stale.iter().take(NAMED_STALE);
+        named.map(|(key, cause)| StaleObject { key: key.clone(), cause: cause.clone() }).collect()
+    }
+}
+
+/// The state machine's state on the clock of the process. `epoch` is when the machine's time began.
+pub(crate) fn informer_state(state: &reflector::State, epoch: Instant) -> InformerState {
+    match state {
+        reflector::State::NotStarted => InformerState::NotStarted,
+        reflector::State::Listing { streaming, items, remaining, .. } => {
+            InformerState::Listing { streaming: *streaming, items: *items, remaining: *remaining }
+        }
+        reflector::State::Watching { version, since, last_event } => InformerState::Watching {
+            version: version.clone(),
+            since: epoch + *since,
+            last_event: last_event.map(|at| epoch + at),
+        },
+        reflector::State::BackingOff { cause, attempt, until } => InformerState::BackingOff {
+            cause: cause.message.clone(),
+            attempt: *attempt,
+            until: epoch + *until,
+        },
+        reflector::State::Unavailable { cause, absent, until } => InformerState::Unavailable {
+            cause: cause.message.clone(),
+            absent: *absent,
+            until: epoch + *until,
+        },
+        reflector::State::Degraded { cause, until } => {
+            InformerState::Degraded { cause: cause.message.clone(), until: epoch + *until }
+        }
+        reflector::State::Stopped => InformerState::Stopped,
+    }
+}
+
+/// [`Counters`], counted by tasks and handler threads.
+#[derive(Debug, Default)]
+pub(crate) struct Meter {
+    pub(crate) lists: AtomicU64,
+    pub(crate) watches: AtomicU64,
+    pub(crate) events: AtomicU64,
+    pub(crate) bookmarks: AtomicU64,
+    pub(crate) bytes: AtomicU64,
+    pub(crate) decoded: AtomicU64,
+    pub(crate) unchanged: AtomicU64,
+    pub(crate) undecodable: AtomicU64,
+    pub(crate) errors: AtomicU64,
+    pub(crate) handler_panics: AtomicU64,
+}
+
+impl Meter {
+    pub(crate) fn read(&self) -> Counters {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Counters {
+            lists: read(&self.lists),
+            watches: read(&self.watches),
+            events: read(&self.events),
+            bookmarks: read(&self.bookmarks),
+            bytes: read(&self.bytes),
+            decoded: read(&self.decoded),
+            unchanged: read(&self.unchanged),
+            undecodable: read(&self.undecodable),
+            errors: read(&self.errors),
+            handler_panics: read(&self.handler_panics),
+        }
+    }
+}
+
+/// Counts one more, or several.
+pub(crate) fn count(counter: &AtomicU64, more: usize) {
+    counter.fetch_add(more as u64, Ordering::Relaxed);
+}
