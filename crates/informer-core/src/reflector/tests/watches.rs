@@ -127,6 +127,12 @@ fn g28_three_short_watches_without_a_word_relist() {
     script.give(Input::Closed).wait_backoff(4).expect_watch("11").give(Input::Opened);
     script.give(Input::Closed).wait_backoff(5).expect_watch("11").give(Input::Opened);
     script.give(Input::Closed).wait_backoff(6).expect(begin(true)).expect(list("11", None)).quiet();
+    // So does the relist, and so does a watch that failed.
+    script.give(page("12", "")).expect(finish("12")).expect_watch("12").give(Input::Opened);
+    script.give(Input::Closed).wait_backoff(7).expect_watch("12").give(Input::Opened);
+    script.give(Input::Closed).wait_backoff(8).expect_watch("12").give(failed(FailureKind::Refused));
+    script.wait_backoff(9).expect_watch("12").give(Input::Opened).give(Input::Closed).wait_backoff(10);
+    script.expect_watch("12").quiet();
 }
 
 #[test]
