@@ -225,7 +225,8 @@ impl Reflector {
             // The server is away altogether: that says nothing about streaming lists.
             self.relist.plain = false;
         }
-        if failure.kind == FailureKind::Expired && !first_page {
+        // Once: a server that sends an unlimited list in pages, and forgets them too, is not asked for ever.
+        if failure.kind == FailureKind::Expired && !first_page && list.limit.is_some() {
             let version = std::mem::take(&mut list.version);
             self.note_failure(&failure);
             self.abandon();

@@ -97,6 +97,21 @@ fn g26_unlimited_list_that_expires_too_falls_to_the_newest_then_backs_off() {
 }
 
 #[test]
+fn g28_server_that_pages_an_unlimited_list_and_forgets_its_pages_is_backed_off() {
+    let mut script = Script::new(plain());
+    script.expect(begin(true));
+    for (version, limit) in [("0", LIMIT), ("0", None), ("", LIMIT), ("", None)] {
+        script.expect(list(version, limit)).give(page("10", "a"));
+        script.expect(next_page("a", limit)).give(failed(FailureKind::Expired));
+        script.expect(Action::AbandonReplace);
+        if (version, limit) != ("", None) {
+            script.expect(begin(true));
+        }
+    }
+    script.wait_backoff(1);
+}
+
+#[test]
 fn g28_pages_without_end_are_given_up() {
     let mut script = Script::new(plain());
     script.expect(begin(true)).expect(list("0", LIMIT)).give(page("10", "a"));
