@@ -22,6 +22,7 @@ pub use collection::ClusterSnapshot;
 pub use read::ClusterFeed;
 
 pub(crate) use patch::PatchKind;
+pub(crate) use state::mix;
 pub(crate) use write::{DeleteOptions, Part, Target};
 
 use crate::json::Fields;

@@ -1,11 +1,49 @@
-//! An in-memory Kubernetes API server, for tests of anything that watches Kubernetes.
+//! An in-memory Kubernetes API server over real TCP, with faults on demand and realistic objects: for tests
+//! of anything that watches Kubernetes.
+//!
+//! [`TestServer`] listens on a loopback port and answers as a kube-apiserver does: discovery, lists in
+//! pages, watches with bookmarks, streaming lists, selectors, conflicts, CustomResourceDefinitions, and
+//! errors with the codes and reasons that clients match on. kube's client and `kubectl` work on it. It
+//! starts in a millisecond and needs nothing installed.
+//!
+//! - [`Cluster`] holds the objects; tests write to it directly, as all the controllers that they do not run.
+//! - [`Faults`] is what goes wrong: refused and reset connections, watches cut within a frame, 410, 429,
+//!   stalls. [`Auth`] shows 401 and 403.
+//! - [`TestServer::requests`] tells what was asked, for assertions such as "one LIST, at this version".
+//! - [`generate`] makes Pods, Deployments and Nodes as large as real ones; [`Life`] makes a cluster live.
+//! - [`protocol`] is the read side of the API alone, over anything that has snapshots and changes.
+//!
+//! # Examples
+//! ```
+//! use informer_testkit::{Cut, TestServer, Verb};
+//! use serde_json::json;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let server = TestServer::start().await?;
+//! server.cluster().create(&json!({
+//!     "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web-0", "namespace": "default"},
+//! }))?;
+//!
+//! // Point the code under test at `server.client()`, `server.url()` or `server.kubeconfig()`, and then:
+//! server.faults().cut_watches(Cut::Reset, Some("pods"));
+//! server.cluster().delete("pods", "default", "web-0")?;
+//!
+//! // … the code under test must have noticed, and asked for no more than it had to:
+//! assert_eq!(server.requests().verb(Verb::List).resource("pods").len(), 0);
+//! # Ok(())
+//! # }
+//! ```
+
 #![forbid(unsafe_code)]
 
 mod auth;
 mod builtin;
 mod cluster;
 mod faults;
+pub mod generate;
 mod json;
+mod life;
 pub mod protocol;
 mod requests;
 mod resource;
@@ -15,6 +53,7 @@ mod status;
 pub use auth::Auth;
 pub use cluster::{Checkpoint, Cluster, ClusterFeed, ClusterOptions, ClusterSnapshot, Write};
 pub use faults::{Cut, Fault, FaultHandle, Faults};
+pub use life::{Happening, Life, What};
 pub use protocol::Verb;
 pub use requests::{Request, Requests};
 pub use resource::Resource;

@@ -122,7 +122,8 @@ impl ClusterSnapshot {
         self.objects
             .seek(move |key| match (after, namespace) {
                 (Some(after), _) if key <= after => std::cmp::Ordering::Less,
-                (_, Some(namespace)) => key.namespace().cmp(namespace),
+                // Never equal: only one key could be.
+                (_, Some(namespace)) => key.namespace().cmp(namespace).then(std::cmp::Ordering::Greater),
                 _ => std::cmp::Ordering::Greater,
             })
             .take_while(move |(key, _)| namespace.is_none_or(|namespace| key.namespace() == namespace))

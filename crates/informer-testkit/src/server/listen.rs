@@ -10,6 +10,7 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -85,7 +86,10 @@ pub(super) async fn run(
             () = cancel.cancelled() => return,
             _ = refusing.changed() => {}
             accepted = listener.accept() => match accepted {
-                Ok(stream) => drop(tracker.spawn(serve(stream, Arc::clone(&core), cancel.clone()))),
+                Ok(stream) => {
+                    let resets = core.faults.resets();
+                    tracker.spawn(serve(stream, Arc::clone(&core), resets, cancel.clone()));
+                }
                 // Out of file descriptors, most likely: others have to be closed first.
                 Err(_) => tokio::task::yield_now().await,
             },
@@ -94,10 +98,13 @@ pub(super) async fn run(
 }
 
 /// Serves one connection until it ends, is reset or the server ends.
-async fn serve(stream: TcpStream, core: Arc<Core>, cancel: CancellationToken) {
-    let mut resets = core.faults.resets();
-    resets.mark_unchanged();
-    // The next reset must not be missed between accepting and here.
+async fn serve(
+    stream: TcpStream,
+    core: Arc<Core>,
+    mut resets: watch::Receiver<u64>,
+    cancel: CancellationToken,
+) {
+    // Accepted just before the socket was closed.
     let refused = *core.faults.refusing().borrow();
     let reset = CancellationToken::new();
     let _ = stream.set_nodelay(true);
@@ -108,13 +115,16 @@ async fn serve(stream: TcpStream, core: Arc<Core>, cancel: CancellationToken) {
     }
     let service = ApiService::new(core).on_connection(reset.clone());
     let service = hyper_util::service::TowerToHyperService::new(service);
-    let serving = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .keep_alive(true)
-        .serve_connection(TokioIo::new(connection), service);
+    // Outlives the selection: how it ends has to be decided before it is dropped.
+    let mut serving = std::pin::pin!(
+        http1::Builder::new()
+            .timer(TokioTimer::new())
+            .keep_alive(true)
+            .serve_connection(TokioIo::new(connection), service)
+    );
     tokio::select! {
         // Errors are the client's going away, or ours on purpose.
-        _ = serving => {}
+        _ = &mut serving => {}
         _ = resets.changed() => reset.cancel(),
         () = cancel.cancelled() => {}
     }
