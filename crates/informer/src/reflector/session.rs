@@ -1,5 +1,7 @@
 //! One run of a reflector: the loop between the state machine, the source and the sink.
 
+mod apply;
+
 use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +13,10 @@ use informer_core::reflector::{
     Action, Failure, FailureKind, Input, ListRequest, Reflector as Machine, WatchRequest,
 };
 use informer_core::wire::{ListHead, ObjectHead, Status, WatchEventType, WatchFrame};
-use informer_core::{Delta, DeltaQueue, Item, ObjectKey, ResourceVersion, Tombstone};
+use informer_core::{Delta, DeltaQueue, ResourceVersion};
 use tokio::time::Instant;
 
-use super::{Decoder, Held, Reflector, Report, Sink};
+use super::{Decoder, Reflector, Report, Sink};
 use crate::decode::Decode;
 use crate::source::{ListChunk, ListStream, ListWatch, WatchChunk, WatchStream, failure_of_status};
 
@@ -30,7 +32,11 @@ pub(super) struct Session<T, S, K> {
     connection: Connection,
     probe: Option<BoxFuture<'static, Result<ResourceVersion, Failure>>>,
     discovery: Option<BoxFuture<'static, Result<bool, Failure>>>,
+    /// Counts requests, so that what is left of one is not taken for a part of the next.
+    request: u64,
     list: Option<Listing>,
+    /// Failures of the machine that were reported.
+    reported: u64,
     epoch: Instant,
 }
 
@@ -73,7 +79,9 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
             connection: Connection::None,
             probe: None,
             discovery: None,
+            request: 0,
             list: None,
+            reported: 0,
             epoch: reflector.epoch,
         }
     }
@@ -111,20 +119,51 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
     }
 
     fn tell(&mut self, input: Input) {
-        let now = self.now();
+        let (now, phase) = (self.now(), self.phase());
         self.machine.handle(now, input);
+        self.report_failures(phase);
         self.act();
     }
 
-    fn fail(&mut self, phase: &'static str, failure: Failure) {
+    fn fail(&mut self, failure: Failure) {
+        let phase = self.phase();
         self.connection = Connection::None;
-        self.sink.report(Report::Failed { phase, message: &failure.message });
-        self.tell(Input::Failed(failure));
+        self.machine.handle(self.now(), Input::Failed(failure));
+        self.report_failures(phase);
+        self.act();
+    }
+
+    /// Whether this request is still the one that is open.
+    fn still(&self, request: u64) -> bool {
+        self.request == request && !matches!(self.connection, Connection::None)
+    }
+
+    /// What is open.
+    fn phase(&self) -> &'static str {
+        match self.connection {
+            Connection::OpeningWatch(_) | Connection::Watch(_) => "watch",
+            Connection::None | Connection::OpeningList(_) | Connection::List(_) => "list",
+        }
+    }
+
+    /// Tells of failures: those that were told to the machine, and those that it found itself, such as a
+    /// connection that went silent (G31).
+    fn report_failures(&mut self, phase: &'static str) {
+        if self.machine.failures() != self.reported {
+            self.reported = self.machine.failures();
+            if let Some(failure) = self.machine.last_failure() {
+                self.sink.report(Report::Failed { phase, message: &failure.message });
+            }
+        }
     }
 
     /// Does what the machine asks for, until it asks for nothing.
     fn act(&mut self) {
-        while let Some(action) = self.machine.poll(self.now()) {
+        loop {
+            let phase = self.phase();
+            let action = self.machine.poll(self.now());
+            self.report_failures(phase);
+            let Some(action) = action else { return };
             match action {
                 Action::List(request) => self.open_list(request),
                 Action::Watch(request) => self.open_watch(request),
@@ -158,12 +197,14 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
             list.in_page = 0;
         }
         let source = Arc::clone(&self.source);
+        self.request += 1;
         self.connection = Connection::OpeningList(Box::pin(async move { source.list(&request).await }));
     }
 
     fn open_watch(&mut self, request: WatchRequest) {
         self.sink.report(Report::Requested { verb: "watch" });
         let source = Arc::clone(&self.source);
+        self.request += 1;
         self.connection = Connection::OpeningWatch(Box::pin(async move { source.watch(&request).await }));
     }
 
@@ -201,15 +242,13 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
                 self.connection = Connection::Watch(stream);
                 self.tell(Input::Opened);
             }
-            Incoming::ListOpened(Err(failure)) | Incoming::List(Some(Err(failure))) => {
-                self.fail("list", failure)
-            }
+            Incoming::ListOpened(Err(failure)) | Incoming::List(Some(Err(failure))) => self.fail(failure),
             Incoming::WatchOpened(Err(failure)) | Incoming::Watch(Some(Err(failure))) => {
-                self.fail("watch", failure);
+                self.fail(failure);
             }
             Incoming::List(Some(Ok(ListChunk::Items(items)))) => self.list_items(&items),
             Incoming::List(Some(Ok(ListChunk::End(head)))) => self.list_end(head),
-            Incoming::List(None) => self.fail("list", no_end()),
+            Incoming::List(None) => self.fail(no_end()),
             Incoming::Watch(Some(Ok(WatchChunk(frames)))) => self.frames(&frames),
             Incoming::Watch(None) => {
                 self.connection = Connection::None;
@@ -221,10 +260,14 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
     fn list_items(&mut self, items: &[Bytes]) {
         let bytes = items.iter().map(Bytes::len).sum();
         self.sink.report(Report::Received { events: 0, bookmarks: 0, bytes });
+        let request = self.request;
         self.tell(Input::Received { bytes });
         for item in items {
+            if !self.still(request) {
+                return;
+            }
             if let Err(failure) = self.stage(item) {
-                self.fail("list", failure);
+                self.fail(failure);
                 return;
             }
         }
@@ -241,7 +284,7 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
         if head.continue_token.is_none()
             && let Some(failure) = self.nothing_usable()
         {
-            self.fail("list", failure);
+            self.fail(failure);
             return;
         }
         let ListHead { resource_version: version, continue_token, remaining_item_count: remaining, .. } =
@@ -260,6 +303,7 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
 
     fn frames(&mut self, frames: &[WatchFrame]) {
         let bytes = frames.iter().map(|frame| frame.object.len()).sum();
+        let request = self.request;
         self.tell(Input::Received { bytes });
         let (mut events, mut bookmarks) = (0, 0);
         for frame in frames {
@@ -275,10 +319,10 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
                 }
             };
             if let Err(failure) = outcome {
-                self.fail("watch", failure);
+                self.fail(failure);
                 break;
             }
-            if matches!(self.connection, Connection::None) {
+            if !self.still(request) {
                 break;
             }
         }
@@ -315,105 +359,6 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
         }
         self.tell(Input::Event { version });
         Ok(())
-    }
-
-    /// Adds an object to the list that is being staged.
-    fn stage(&mut self, json: &Bytes) -> Result<ResourceVersion, Failure> {
-        let head = ObjectHead::parse(json).map_err(|error| malformed(&error))?;
-        let held = self.sink.held(&head.namespace, &head.name, &head.uid, &head.version);
-        let Some(list) = &mut self.list else { return Ok(head.version) };
-        list.objects += 1;
-        if let Held::Same(key) = &held
-            && list.shortcut
-        {
-            list.usable += 1;
-            self.sink.report(Report::Object { decoded: false });
-            self.queue.push(Delta::Kept(key.clone()));
-            return Ok(head.version);
-        }
-        match self.decoder.decode(json, &head) {
-            Ok(object) => {
-                list.usable += 1;
-                let item = Item::new(held.into_key(&head), head.uid, head.version.clone(), object);
-                self.sink.report(Report::Object { decoded: true });
-                self.sink.report(Report::Decodable { key: &item.key });
-                self.queue.push(Delta::Listed(item));
-            }
-            Err(undecodable) => {
-                list.last_cause.clone_from(&undecodable.cause);
-                let keep = matches!(held, Held::Same(_) | Held::Older(_));
-                list.usable += usize::from(keep);
-                let key = held.into_key(&head);
-                let (phase, cause) = (undecodable.phase, undecodable.cause);
-                self.sink.report(Report::Undecodable { key: &key, phase, cause: &cause });
-                if self.decoder.strict {
-                    return Err(Failure::new(FailureKind::Undecodable, format!("{key}: {cause}")));
-                }
-                if keep {
-                    self.queue.push(Delta::Kept(key));
-                }
-            }
-        }
-        Ok(head.version)
-    }
-
-    /// Applies an ADDED or MODIFIED.
-    fn changed(&mut self, kind: WatchEventType, json: &Bytes) -> Result<ResourceVersion, Failure> {
-        let head = ObjectHead::parse(json).map_err(|error| malformed(&error))?;
-        let held = self.sink.held(&head.namespace, &head.name, &head.uid, &head.version);
-        match self.decoder.decode(json, &head) {
-            Ok(object) => {
-                let item = Item::new(held.into_key(&head), head.uid, head.version.clone(), object);
-                self.sink.report(Report::Object { decoded: true });
-                self.sink.report(Report::Decodable { key: &item.key });
-                let delta = if kind == WatchEventType::Added { Delta::Added } else { Delta::Updated };
-                self.queue.push(delta(item));
-            }
-            Err(undecodable) => {
-                let replaced = matches!(held, Held::Other(_));
-                let key = held.into_key(&head);
-                let (phase, cause) = (undecodable.phase, undecodable.cause);
-                self.sink.report(Report::Undecodable { key: &key, phase, cause: &cause });
-                if self.decoder.strict {
-                    return Err(Failure::new(FailureKind::Undecodable, format!("{key}: {cause}")));
-                }
-                let version = head.version.clone();
-                // What the store holds is another object, which is gone whatever its successor looks like.
-                self.queue.push(match replaced {
-                    true => Delta::Deleted(Tombstone { key, uid: "".into(), version, last: None }),
-                    false => Delta::Bookmark(version),
-                });
-            }
-        }
-        Ok(head.version)
-    }
-
-    /// Applies a DELETED; that the object is gone is clear even if its final state cannot be decoded (G30).
-    fn deleted(&mut self, json: &Bytes) -> Result<ResourceVersion, Failure> {
-        let head = ObjectHead::parse(json).map_err(|error| malformed(&error))?;
-        let key = self.sink.held(&head.namespace, &head.name, &head.uid, &head.version).into_key(&head);
-        let last = match self.decoder.decode(json, &head) {
-            Ok(object) => Some(Arc::new(object)),
-            Err(undecodable) => {
-                let (phase, cause) = (undecodable.phase, &undecodable.cause);
-                self.sink.report(Report::Undecodable { key: &key, phase, cause });
-                None
-            }
-        };
-        self.sink.report(Report::Decodable { key: &key });
-        let version = head.version.clone();
-        self.queue.push(Delta::Deleted(Tombstone { key, uid: head.uid, version, last }));
-        Ok(head.version)
-    }
-}
-
-impl Held {
-    /// The key, sharing the one that the sink holds already.
-    fn into_key(self, head: &ObjectHead<'_>) -> ObjectKey {
-        match self {
-            Self::Nothing => head.key(),
-            Self::Same(key) | Self::Older(key) | Self::Other(key) => key,
-        }
     }
 }
 
