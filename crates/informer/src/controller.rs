@@ -27,7 +27,7 @@ use crate::{Resource, ResourceVersion, Uid};
 /// # async fn main() -> anyhow::Result<()> {
 /// # let server = informer_testkit::TestServer::start().await?;
 /// # let client = server.client()?;
-/// # informer::doc_support::create_pods(&client, 3).await?;
+/// # server.cluster().load(informer_testkit::generate::pods(3))?;
 /// let source = KubeSource::new(client, Resource::of::<Pod>(), Scope::all());
 /// let controller = Controller::new(source, Resource::of::<Pod>(), InformerOptions::<Pod>::new());
 /// let (done, mut finished) = tokio::sync::mpsc::channel(1);
@@ -70,14 +70,14 @@ pub struct Controller<T, S> {
 /// # async fn main() -> anyhow::Result<()> {
 /// # let server = informer_testkit::TestServer::start().await?;
 /// # let client = server.client()?;
-/// # informer::doc_support::create_pods(&client, 1).await?;
+/// # server.cluster().load(informer_testkit::generate::pods(1))?;
 /// let source = KubeSource::new(client, Resource::of::<Pod>(), Scope::all());
 /// let informer = Informer::new(source, Resource::of::<Pod>(), InformerOptions::<Pod>::new());
 /// let store = informer.store();
 /// let (sender, mut names) = tokio::sync::mpsc::unbounded_channel();
 /// tokio::select! {
 ///     () = informer.run(Announce(sender)) => unreachable!("an informer runs until it is dropped"),
-///     name = names.recv() => assert!(store.snapshot().find("default", &name.unwrap()).is_some()),
+///     Some(name) = names.recv() => assert!(store.snapshot().iter().any(|pod| pod.key.name() == name)),
 /// }
 /// # Ok(())
 /// # }

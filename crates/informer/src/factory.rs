@@ -4,9 +4,6 @@ mod builder;
 mod registry;
 mod waiting;
 
-#[cfg(test)]
-mod tests;
-
 use std::any::TypeId;
 use std::fmt;
 use std::sync::Arc;
@@ -45,8 +42,8 @@ use registry::{Collection, Registry};
 /// # async fn main() -> anyhow::Result<()> {
 /// # let server = informer_testkit::TestServer::start().await?;
 /// # let client = server.client()?;
-/// # informer::doc_support::create_pods(&client, 3).await?;
-/// let factory = SharedInformerFactory::builder(client).namespace("default").build();
+/// # server.cluster().load(informer_testkit::generate::pods(3))?;
+/// let factory = SharedInformerFactory::builder(client).build();
 /// let pods = factory.informer::<Pod>()?;
 /// factory.start();
 /// let lister = pods.synced().await?;
@@ -131,7 +128,7 @@ impl SharedInformerFactory {
     /// # async fn main() -> anyhow::Result<()> {
     /// # let server = informer_testkit::TestServer::start().await?;
     /// # let client = server.client()?;
-    /// # informer::doc_support::create_pods(&client, 3).await?;
+    /// # server.cluster().load(informer_testkit::generate::pods(3))?;
     /// let factory = SharedInformerFactory::builder(client).build();
     /// let pods = factory.informer_as::<Slim>(Resource::of::<Pod>(), InformerOptions::new())?;
     /// factory.start();

@@ -1,13 +1,76 @@
 //! Shared informers for Kubernetes: an always-current, indexed, in-process copy of the cluster's objects,
-//! with events for every change.
+//! with an event for every change.
+//!
+//! An informer lists a resource, watches it, keeps a copy of every object, and tells any number of handlers
+//! what changed. It is what client-go's `tools/cache` and `informers` packages are to Go: what controllers,
+//! schedulers and dashboards stand on. The [map](https://github.com/informer-rs/informer/blob/main/docs/client-go-map.md)
+//! says where each name of client-go lives here.
+//!
+//! # In one screen
+//! ```
+//! use std::time::Duration;
+//! use informer::SharedInformerFactory;
+//! use k8s_openapi::api::core::v1::Pod;
+//! use kube::ResourceExt;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> anyhow::Result<()> {
+//! # let server = informer_testkit::TestServer::start().await?;
+//! # let client = server.client()?;
+//! # server.cluster().load(informer_testkit::generate::pods(3))?;
+//! // let client = kube::Client::try_default().await?;
+//! let factory = SharedInformerFactory::builder(client).resync(Duration::from_secs(300)).build();
+//!
+//! let pods = factory.informer::<Pod>()?;
+//! let printer = pods.add_handler(|h| {
+//!     h.on_add(|pod, _initial| println!("add {}", pod.name_any()))
+//!         .on_update(|_old, new, _reason| println!("update {}", new.name_any()))
+//!         .on_delete(|gone| println!("delete {}", gone.last.name_any()))
+//! })?;
+//! factory.start();
+//!
+//! let lister = pods.synced().await?; // the first list is in the store
+//! printer.synced().await?; // and the handler has returned from all of it
+//! assert_eq!(lister.len(), 3);
+//! factory.shutdown().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # The parts
+//! - [`SharedInformerFactory`] makes informers and shares them: one watch per collection.
+//! - [`SharedInformer`] is a handle to one: add handlers ([`add_handler`](SharedInformer::add_handler)), streams
+//!   ([`events`](SharedInformer::events)) and indexes ([`add_index`](SharedInformer::add_index)), wait
+//!   ([`synced`](SharedInformer::synced)), ask how it is ([`status`](SharedInformer::status)).
+//! - [`Lister`] reads the store; a [`Snapshot`] is one consistent view over the objects and every index.
+//! - [`Decode`] is the seam where bytes become objects: typed kinds, `DynamicObject`, metadata only, or a struct of
+//!   your own with just the fields you use.
+//! - [`Reflector`](reflector::Reflector), [`Controller`] and [`Informer`] are for use alone, each with any
+//!   [`ListWatch`](source::ListWatch) as its source.
+//! - [`discovery`] knows what resources the server has.
+//!
+//! # What is promised
+//! - **Store before handler**: when a handler hears of a change, the store shows it, or a later state.
+//! - **Legal histories**: per handler and object, added, updated any number of times, deleted. An object with the
+//!   same name and another UID is deleted, then added. A delete that was missed comes with the last known state.
+//! - **A relist costs its changes**: objects that did not change are neither delivered nor decoded again.
+//! - **Isolation**: callbacks run off the runtime's workers, each registration behind a bounded queue of its own that
+//!   merges by object; slow, blocked and panicking handlers delay nobody else.
+//! - **Waiting is honest**: three facts, three names: [`SharedInformer::synced`], [`Registration::synced`],
+//!   [`SharedInformerFactory::wait_for_sync`]. Failing lists, forbidden access and missing resources are never
+//!   reported as synced.
+//! - **Errors are state**: [`Status`] says what the informer is doing and what went wrong. Every retry backs off.
+//! - **Nothing runs on**: an informer ends with its last owner; what was stopped can be asked for again.
+//!
+//! # Features and versions
+//! There are no features. The library chooses neither a Kubernetes version (enable one of k8s-openapi's features
+//! in your binary) nor TLS (enable kube's).
 
 #![forbid(unsafe_code)]
 
 mod controller;
 pub mod decode;
 pub mod discovery;
-#[doc(hidden)]
-pub mod doc_support;
 pub mod error;
 mod events;
 mod factory;

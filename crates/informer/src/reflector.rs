@@ -51,7 +51,7 @@ pub(crate) use decoder::{Decoder, Identity, identity_of};
 /// # async fn main() -> anyhow::Result<()> {
 /// # let server = informer_testkit::TestServer::start().await?;
 /// # let client = server.client()?;
-/// # informer::doc_support::create_pods(&client, 3).await?;
+/// # server.cluster().load(informer_testkit::generate::pods(3))?;
 /// let source = KubeSource::new(client, Resource::of::<Pod>(), Scope::all());
 /// let reflector = Reflector::new(source, Resource::of::<Pod>(), InformerOptions::<Pod>::new());
 /// let (sender, mut count) = tokio::sync::watch::channel(0);

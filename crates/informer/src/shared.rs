@@ -1,7 +1,7 @@
 //! What all handles of one informer share, and who keeps it alive.
 
 use std::fmt;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -31,6 +31,8 @@ pub(crate) struct Shared<T> {
     pub(crate) reader: Reader<T>,
     pub(crate) live: watch::Sender<Live>,
     pub(crate) meter: Meter,
+    /// How many streams of status changes there are.
+    pub(crate) status_readers: AtomicUsize,
     registrations: Mutex<Vec<Arc<RegistrationInner>>>,
     /// When the informer's own time began.
     pub(crate) epoch: Instant,
@@ -71,6 +73,7 @@ impl<T> Shared<T> {
             pipeline: Mutex::new(pipeline),
             live: watch::Sender::new(Live::new()),
             meter: Meter::default(),
+            status_readers: AtomicUsize::new(0),
             registrations: Mutex::new(Vec::new()),
             epoch: Instant::now(),
             stopping: CancellationToken::new(),
@@ -103,10 +106,10 @@ impl<T> Shared<T> {
         self.stopping.is_cancelled()
     }
 
-    /// Makes an error part of the state; with nobody watching the status, failing lists are logged too.
+    /// Makes an error part of the state; with nobody reading the status, failing lists are logged too.
     pub(crate) fn report(&self, phase: &'static str, message: String) {
         count(&self.meter.errors, 1);
-        if self.live.receiver_count() == 0 && phase == "list" {
+        if self.status_readers.load(Ordering::Relaxed) == 0 && phase == "list" {
             tracing::warn!(informer = %self.name, "{message}");
         } else {
             tracing::debug!(informer = %self.name, phase, "{message}");

@@ -1,7 +1,8 @@
 //! One informer, shared by everybody who needs its collection.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
@@ -91,7 +92,7 @@ impl<T: Decode> SharedInformer<T> {
         let driver = async move {
             let shared = task_shared;
             let supported = shared.learn_streaming_lists.as_ref();
-            let supported = supported.is_none_or(|known| known.load(std::sync::atomic::Ordering::Relaxed));
+            let supported = supported.is_none_or(|known| known.load(Ordering::Relaxed));
             let reflector = Reflector::on_clock(list_watch, &shared.resource, options, shared.epoch)
                 .streaming_lists(supported);
             tokio::select! {
@@ -347,15 +348,14 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     pub fn status_changes(&self) -> StatusStream {
         let mut live = self.shared.live.subscribe();
         live.mark_changed();
-        // Weak, so that watching the status keeps nothing running and ends with the informer.
-        let state = (Arc::downgrade(&self.shared), live, false);
-        let changes = stream::unfold(state, |(shared, mut live, ended)| async move {
+        let state = (StatusReader::new(&self.shared), live, false);
+        let changes = stream::unfold(state, |(reader, mut live, ended)| async move {
             if ended || live.changed().await.is_err() {
                 return None;
             }
-            let status = { shared.upgrade()?.status() };
+            let status = { reader.0.upgrade()?.status() };
             let ended = status.state == InformerState::Stopped;
-            Some((status, (shared, live, ended)))
+            Some((status, (reader, live, ended)))
         });
         StatusStream::new(changes.boxed())
     }
@@ -381,6 +381,24 @@ impl<T: HasLabels + Send + Sync + 'static> SharedInformer<T> {
         let index = Index::label(key, |object: &T, key| object.label(key));
         self.add_ready_index(&index).await?;
         Ok(index)
+    }
+}
+
+/// Someone who reads the status. Weak, so that reading keeps nothing running and ends with the informer.
+struct StatusReader<T>(Weak<Shared<T>>);
+
+impl<T> StatusReader<T> {
+    fn new(shared: &Arc<Shared<T>>) -> Self {
+        shared.status_readers.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::downgrade(shared))
+    }
+}
+
+impl<T> Drop for StatusReader<T> {
+    fn drop(&mut self) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.status_readers.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 
