@@ -48,6 +48,11 @@ macro_rules! on_both_arms {
 
         mod $name {
             #[::tokio::test(flavor = "multi_thread")]
+            async fn testkit() -> ::anyhow::Result<()> {
+                super::$name($crate::harness::Arm::testkit().await?).await
+            }
+
+            #[::tokio::test(flavor = "multi_thread")]
             async fn real() -> ::anyhow::Result<()> {
                 match $crate::harness::Arm::real($crate::harness::Sharing::$sharing).await? {
                     Some(arm) => super::$name(arm).await,
