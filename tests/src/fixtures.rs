@@ -92,7 +92,8 @@ pub async fn install_widgets(client: &Client) -> anyhow::Result<()> {
     eventually_ok("widgets.example.com is served", Duration::from_secs(30), list).await
 }
 
-/// Removes the definition of [`Widget`], and with it every Widget. Returns once it is gone.
+/// Removes the definition of [`Widget`], and with it every Widget. Returns once it is gone. Not for a
+/// cluster that other tests share.
 ///
 /// # Errors
 ///

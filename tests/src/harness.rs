@@ -19,10 +19,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail};
 use http::Uri;
+use informer_testkit::{Cluster, ClusterOptions, TestServer, Verb};
 use kube::Client;
 use kube::config::Kubeconfig;
+use serde_json::json;
 use tempfile::TempDir;
 
 use crate::fixtures::create_namespace;
@@ -81,6 +83,28 @@ pub struct Arm {
 }
 
 impl Arm {
+    /// An arm on a test server of its own, which refuses objects in namespaces that do not exist, as
+    /// the real one does. Its users `admin`, `viewer` and `nobody` have the rights they have there,
+    /// but `viewer` may read everything.
+    ///
+    /// # Errors
+    ///
+    /// When no port can be had.
+    pub async fn testkit() -> anyhow::Result<Self> {
+        let options = ClusterOptions { strict_namespaces: true, ..ClusterOptions::default() };
+        let server = TestServer::builder().cluster(Cluster::with_options(&options)).start().await?;
+        for user in USERS {
+            server.auth().add_token(&token(user), user);
+        }
+        server.auth().deny_all("nobody", "*");
+        for verb in [Verb::Create, Verb::Update, Verb::Patch, Verb::Delete, Verb::DeleteCollection] {
+            server.auth().deny("viewer", verb, "*");
+        }
+        let kubeconfig = testkit_kubeconfig(&server.url());
+        let direct = server.client_for(&token("admin"))?;
+        Self::new(Server::Testkit(server), &kubeconfig, direct).await
+    }
+
     /// An arm on the real cluster, or `None` where it is skipped, see [`RealCluster::start`].
     ///
     /// # Errors
@@ -101,14 +125,25 @@ impl Arm {
     #[must_use]
     pub fn name(&self) -> &'static str {
         match &self.server {
+            Server::Testkit(_) => "testkit",
             Server::Real { .. } => "real",
+        }
+    }
+
+    /// The test server, on that arm: its faults, its requests.
+    #[must_use]
+    pub fn test_server(&self) -> Option<&TestServer> {
+        match &self.server {
+            Server::Testkit(server) => Some(server),
+            Server::Real { .. } => None,
         }
     }
 
     /// The real cluster, on that arm.
     #[must_use]
-    pub fn cluster(&self) -> Option<&RealCluster> {
+    pub fn real_cluster(&self) -> Option<&RealCluster> {
         match &self.server {
+            Server::Testkit(_) => None,
             Server::Real { cluster, .. } => Some(cluster),
         }
     }
@@ -171,6 +206,11 @@ impl Arm {
 
     /// Breaks every connection through the proxy, watches among them, in whatever they were doing.
     /// New ones are welcome.
+    ///
+    /// As after any break, the next request of a client may still take a dead connection from its
+    /// pool and fail; this holds for [`end_outage`](Self::end_outage), [`compact`](Self::compact) and
+    /// [`start_server`](Self::start_server) too. Try it again, for example with
+    /// [`eventually_ok`](crate::helpers::eventually_ok).
     pub async fn cut_watches(&self) {
         self.proxy.cut().await;
     }
@@ -189,20 +229,37 @@ impl Arm {
     /// Makes the server forget its history: a watch from any version before the current one is
     /// answered with 410 from now on. Open watches break. Needs a cluster of its own.
     ///
+    /// On the real arm this restarts the API server, since etcd alone forgets in vain; see
+    /// [`RealCluster::forget_history`].
+    ///
     /// # Errors
     ///
     /// On a shared cluster, or when the server fails.
     pub async fn compact(&self) -> anyhow::Result<()> {
-        self.own_cluster()?.forget_history().await
+        match &self.server {
+            Server::Testkit(server) => {
+                server.cluster().compact();
+                self.proxy.cut().await;
+                Ok(())
+            }
+            Server::Real { .. } => self.own_cluster()?.forget_history().await,
+        }
     }
 
-    /// Kills the server. Needs a cluster of its own.
+    /// Kills the server: nobody reaches it, around the proxy neither. Needs a cluster of its own.
     ///
     /// # Errors
     ///
     /// On a shared cluster.
     pub async fn kill_server(&self) -> anyhow::Result<()> {
-        self.own_cluster()?.kill_apiserver().await
+        match &self.server {
+            Server::Testkit(server) => {
+                server.faults().refuse_connections();
+                server.faults().reset_connections();
+                Ok(())
+            }
+            Server::Real { .. } => self.own_cluster()?.kill_apiserver().await,
+        }
     }
 
     /// Starts the server again, with the objects and the address it had.
@@ -211,7 +268,13 @@ impl Arm {
     ///
     /// On a shared cluster, or when it does not start.
     pub async fn start_server(&self) -> anyhow::Result<()> {
-        self.own_cluster()?.start_apiserver().await
+        match &self.server {
+            Server::Testkit(server) => {
+                server.faults().accept_connections();
+                Ok(())
+            }
+            Server::Real { .. } => self.own_cluster()?.start_apiserver().await,
+        }
     }
 
     async fn new(server: Server, kubeconfig: &str, direct: Client) -> anyhow::Result<Self> {
@@ -226,13 +289,8 @@ impl Arm {
 
     fn own_cluster(&self) -> anyhow::Result<&RealCluster> {
         match &self.server {
-            Server::Real { cluster, sharing } => {
-                ensure!(
-                    *sharing == Sharing::Own,
-                    "other tests use this cluster: begin with `own` in on_both_arms!"
-                );
-                Ok(cluster)
-            }
+            Server::Real { cluster, sharing: Sharing::Own } => Ok(cluster),
+            _ => bail!("other tests use this cluster: begin with `own` in on_both_arms!"),
         }
     }
 }
@@ -244,7 +302,31 @@ impl fmt::Debug for Arm {
 }
 
 enum Server {
+    Testkit(TestServer),
     Real { cluster: Arc<RealCluster>, sharing: Sharing },
+}
+
+const USERS: [&str; 3] = ["admin", "viewer", "nobody"];
+
+fn token(user: &str) -> String {
+    format!("token-of-{user}")
+}
+
+/// The same contexts as the real cluster's.
+fn testkit_kubeconfig(url: &str) -> String {
+    let users = USERS.map(|user| json!({ "name": user, "user": { "token": token(user) } }));
+    let contexts = USERS.map(|user| {
+        json!({ "name": user, "context": { "cluster": "testkit", "user": user, "namespace": "default" } })
+    });
+    json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "admin",
+        "clusters": [{ "name": "testkit", "cluster": { "server": url } }],
+        "users": users,
+        "contexts": contexts,
+    })
+    .to_string()
 }
 
 fn server_url(kubeconfig: &str) -> anyhow::Result<String> {

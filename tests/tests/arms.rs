@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use http::Request;
 use http_body_util::BodyExt;
-use informer_tests::fixtures::pod;
+use informer_tests::fixtures::{install_widgets, pod, remove_widgets, widget};
 use informer_tests::helpers::{current_version, eventually_ok, first_watch_frame, raw_list};
 use informer_tests::on_both_arms;
 use k8s_openapi::api::core::v1::Pod;
@@ -35,7 +35,7 @@ on_both_arms!(a_cut_ends_watches_and_the_next_request_works, |arm| async {
     let before = arm.proxy().accepted();
     arm.cut_watches().await;
     ends(&mut watch).await?;
-    raw_list(&client, &path).await?;
+    after_break(async || raw_list(&client, &path).await).await?;
     ensure!(arm.proxy().accepted() > before, "the proxy was not asked");
     Ok(())
 });
@@ -50,7 +50,7 @@ on_both_arms!(during_an_outage_the_cluster_changes, |arm| async {
     ensure!(raw_list(&client, &path).await.is_err(), "an outage lets a request pass");
     create(arm.direct(), &namespace, "meanwhile").await?;
     arm.end_outage().await;
-    assert_eq!(raw_list(&client, &path).await?.len(), 1);
+    assert_eq!(after_break(async || raw_list(&client, &path).await).await?.len(), 1);
     Ok(())
 });
 
@@ -67,7 +67,7 @@ on_both_arms!(own after_compaction_old_watches_are_gone, |arm| async {
     let listed = raw_list(&client, &path).await?;
 
     arm.compact().await?;
-    let frame = first_watch_frame(&client, &path, &old).await?.context("an error")?;
+    let frame = after_break(async || first_watch_frame(&client, &path, &old).await).await?.context("an error")?;
     assert_eq!((&frame["type"], &frame["object"]["code"]), (&"ERROR".into(), &410.into()), "{frame}");
     assert_eq!(raw_list(&client, &path).await?, listed);
     Ok(())
@@ -84,9 +84,33 @@ on_both_arms!(own a_killed_server_comes_back_with_its_objects, |arm| async {
     ends(&mut watch).await?;
     ensure!(raw_list(&client, &path).await.is_err(), "a killed server answers");
     arm.start_server().await?;
-    let again = eventually_ok("the server is back", Duration::from_secs(10), async || raw_list(&client, &path).await);
-    assert_eq!(again.await?, listed);
+    assert_eq!(after_break(async || raw_list(&client, &path).await).await?, listed);
     Ok(())
+});
+
+on_both_arms!(users_have_their_rights, |arm| async {
+    let viewer = arm.client_as("viewer").await?;
+    raw_list(&viewer, "/api/v1/namespaces/default/pods").await?;
+    assert_forbidden(create(&viewer, "default", "one").await)?;
+    let nobody = arm.client_as("nobody").await?;
+    assert_forbidden(raw_list(&nobody, "/api/v1/namespaces/default/pods").await)?;
+    assert!(arm.client_as("a stranger").await.is_err());
+    Ok(())
+});
+
+on_both_arms!(own custom_resources_come_and_go, |arm| async {
+    let namespace = arm.namespace("custom").await?;
+    let client = arm.client().await?;
+    install_widgets(arm.direct()).await?;
+    install_widgets(arm.direct()).await?;
+    let widgets = Api::namespaced(client.clone(), &namespace);
+    let created =
+        widgets.create(&PostParams::default(), &widget(&namespace, "w", &[("a", "b")], "red", 3)).await?;
+    assert_eq!((created.spec.colour.as_str(), created.spec.size), ("red", 3));
+    assert_eq!(raw_list(&client, "/apis/example.com/v1/widgets?labelSelector=a%3Db").await?.len(), 1);
+    remove_widgets(arm.direct()).await?;
+    ensure!(raw_list(&client, "/apis/example.com/v1/widgets").await.is_err(), "a removed resource is listed");
+    remove_widgets(arm.direct()).await
 });
 
 fn pods_path(namespace: &str) -> String {
@@ -97,6 +121,19 @@ async fn create(client: &Client, namespace: &str, name: &str) -> anyhow::Result<
     let pods = Api::namespaced(client.clone(), namespace);
     pods.create(&PostParams::default(), &pod(namespace, name, &[])).await?;
     Ok(())
+}
+
+fn assert_forbidden<T>(result: anyhow::Result<T>) -> anyhow::Result<()> {
+    let error = result.err().context("it was allowed")?;
+    match error.downcast_ref::<kube::Error>() {
+        Some(kube::Error::Api(status)) if status.code == 403 => Ok(()),
+        _ => Err(error),
+    }
+}
+
+/// A client may have dead connections in its pool.
+async fn after_break<T>(request: impl AsyncFnMut() -> anyhow::Result<T>) -> anyhow::Result<T> {
+    eventually_ok("a request succeeds again", Duration::from_secs(10), request).await
 }
 
 async fn open_watch(client: &Client, path: &str) -> anyhow::Result<Body> {

@@ -1,7 +1,7 @@
 //! The real cluster does what the other tests rely on.
 
 use anyhow::{Context, ensure};
-use informer_tests::fixtures::{create_namespace, install_widgets, pod, remove_widgets, widget};
+use informer_tests::fixtures::pod;
 use informer_tests::helpers::{current_version, first_watch_frame, raw_list};
 use informer_tests::real::RealCluster;
 use k8s_openapi::api::core::v1::Pod;
@@ -70,24 +70,6 @@ async fn after_forgotten_history_old_watches_are_gone() -> anyhow::Result<()> {
     let frame = first_watch_frame(&client, PODS, &old).await?.context("an error")?;
     assert_eq!((&frame["type"], &frame["object"]["code"]), (&"ERROR".into(), &410.into()), "{frame}");
     Ok(())
-}
-
-#[tokio::test]
-async fn custom_resources_come_and_go() -> anyhow::Result<()> {
-    let Some(cluster) = RealCluster::shared().await? else { return Ok(()) };
-    let client = cluster.client().await?;
-    create_namespace(&client, "custom-resources").await?;
-    create_namespace(&client, "custom-resources").await?;
-    install_widgets(&client).await?;
-    install_widgets(&client).await?;
-    let widgets = Api::namespaced(client.clone(), "custom-resources");
-    let created =
-        widgets.create(&PostParams::default(), &widget("custom-resources", "w", &[], "red", 3)).await?;
-    assert_eq!((created.spec.colour.as_str(), created.spec.size), ("red", 3));
-    assert_eq!(raw_list(&client, "/apis/example.com/v1/widgets").await?.len(), 1);
-    remove_widgets(&client).await?;
-    assert!(raw_list(&client, "/apis/example.com/v1/widgets").await.is_err());
-    remove_widgets(&client).await
 }
 
 fn pods(client: &Client) -> Api<Pod> {
