@@ -104,8 +104,9 @@ impl fmt::Display for Missing {
         }
         write!(f, "{} ({}", self.informer, self.state)?;
         match &self.last_error {
-            Some(error) => write!(f, "; last error: {error})"),
-            None => f.write_str(")"),
+            // The state of one that backs off tells its cause already.
+            Some(error) if !self.state.contains(error) => write!(f, "; last error: {error})"),
+            _ => f.write_str(")"),
         }
     }
 }
@@ -143,4 +144,29 @@ pub struct DecodeError {
     pub path: String,
     /// What was expected.
     pub message: String,
+}
+
+/// An error of a client's connection with its causes, since the client's own text is often only "service error",
+/// and what to do about it.
+pub(crate) fn connection_error(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        // Many errors repeat their source in their own text.
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    let text = text.strip_prefix("ServiceError: ").unwrap_or(&text);
+    // The client does not tell its server's address, and no type tells that it was connecting.
+    let hint = match text.contains("(Connect)") {
+        true => {
+            "; is the API server running, and is its address right (`kubectl config view --minify` shows it)?"
+        }
+        false => "",
+    };
+    format!("{text}{hint}")
 }

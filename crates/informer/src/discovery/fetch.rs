@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 
 use super::documents::{ResourceList, Root, group_version as joined};
 use super::{ApiResourceInfo, Discovery, DiscoveryError, FailedGroup};
+use crate::error::connection_error;
 
 /// Aggregated if the server has it, in the version of 1.30 and later or of 1.27 and later.
 const ACCEPT_AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
@@ -106,7 +107,7 @@ async fn document<D: DeserializeOwned>(
         .header(ACCEPT, accept)
         .body(Body::empty())
         .map_err(|_| DiscoveryError::NotFound { path: path.to_owned() })?;
-    let response = client.send(request).await.map_err(|error| unreachable(chain(&error)))?;
+    let response = client.send(request).await.map_err(|error| unreachable(connection_error(&error)))?;
     let status = response.status();
     let body = Limited::new(response.into_body(), MAX_DOCUMENT_BYTES);
     let body = body.collect().await.map_err(|error| unreachable(error.to_string()))?.to_bytes();
@@ -134,19 +135,4 @@ fn refused(path: &str, status: StatusCode, body: &[u8]) -> DiscoveryError {
         StatusCode::NOT_FOUND => DiscoveryError::NotFound { path },
         _ => DiscoveryError::Refused { path, code: status.as_u16(), message },
     }
-}
-
-/// An error with its causes: the client's own text is often only "service error".
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text.push_str(": ");
-            text.push_str(&cause_text);
-        }
-        source = cause.source();
-    }
-    text
 }

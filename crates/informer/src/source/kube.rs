@@ -14,6 +14,7 @@ use kube::client::Body;
 
 use super::{Failure, FailureKind, ListChunk, ListRequest, ListStream, ListWatch, WatchChunk, WatchFrame};
 use super::{WatchRequest, WatchStream, failure_of_status};
+use crate::error::connection_error;
 use crate::{Resource, Scope};
 
 /// How much of an error's body is read.
@@ -125,29 +126,15 @@ impl KubeSource {
 
     /// A connection that could not be made or broke.
     fn transport(&self, verb: &str, error: &(dyn std::error::Error + 'static)) -> Failure {
-        let (mut kind, mut causes) = (FailureKind::Transport, Vec::new());
-        let mut cause = Some(error);
-        while let Some(error) = cause {
-            if let Some(io) = error.downcast_ref::<std::io::Error>() {
-                kind = match io.kind() {
-                    std::io::ErrorKind::ConnectionRefused => FailureKind::Refused,
-                    std::io::ErrorKind::TimedOut => FailureKind::Timeout,
-                    _ => kind,
-                };
-            }
-            let text = error.to_string();
-            // Many errors repeat their source in their own text.
-            if !causes.iter().any(|earlier: &String| earlier.contains(&text)) {
-                causes.push(text);
-            }
-            cause = error.source();
-        }
-        let what = causes.join(": ");
-        let hint = match kind {
-            FailureKind::Refused => "; is the API server running at this address?",
-            _ => "",
+        let io = std::iter::successors(Some(error), |error| error.source())
+            .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
+            .last();
+        let kind = match io.map(std::io::Error::kind) {
+            Some(std::io::ErrorKind::ConnectionRefused) => FailureKind::Refused,
+            Some(std::io::ErrorKind::TimedOut) => FailureKind::Timeout,
+            _ => FailureKind::Transport,
         };
-        Failure::new(kind, format!("{verb} {}: {what}{hint}", self.target))
+        Failure::new(kind, format!("{verb} {}: {}", self.target, connection_error(error)))
     }
 
     fn request(&self, query: &str) -> http::request::Builder {
@@ -279,15 +266,18 @@ impl Target {
     fn message(&self, verb: &str, status: &Status) -> String {
         let Resource { group, plural, .. } = &self.resource;
         let hint = match status.code {
-            401 => "; the credentials are missing, wrong or expired".to_owned(),
-            403 => format!(
-                "; grant the verbs get, list and watch on resource {plural:?} in API group {group:?} with a {}",
-                if self.scope.namespace.is_some() {
-                    "Role and RoleBinding in that namespace"
-                } else {
-                    "ClusterRole and ClusterRoleBinding"
-                },
-            ),
+            401 => {
+                "; the credentials are missing, wrong or expired; log in again or renew the token".to_owned()
+            }
+            403 => {
+                let rule = match &self.scope.namespace {
+                    Some(namespace) => format!("Role and RoleBinding in namespace {namespace}"),
+                    None => "ClusterRole and ClusterRoleBinding".to_owned(),
+                };
+                format!(
+                    "; grant the verbs list and watch on resource {plural:?} in API group {group:?} with a {rule}"
+                )
+            }
             404 => format!(
                 "; the server does not serve {}: install its CRD or check group and version",
                 self.resource
