@@ -137,7 +137,9 @@ pub async fn eventually_equal<K, V>(
     }
 }
 
-fn differences<K: Ord + fmt::Debug, V: PartialEq + fmt::Debug>(
+/// What differs between two collections, in words, the first 20 keys of it.
+#[must_use]
+pub fn differences<K: Ord + fmt::Debug, V: PartialEq + fmt::Debug>(
     left: &BTreeMap<K, V>,
     right: &BTreeMap<K, V>,
 ) -> String {
