@@ -22,6 +22,7 @@ use crate::store::Snapshot;
 pub struct FanOut<T> {
     registrations: Vec<Registration<T>>,
     next_id: u64,
+    finished: bool,
 }
 
 /// Names a registration within its informer.
@@ -48,7 +49,7 @@ impl<T> FanOut<T> {
     /// No registrations.
     #[must_use]
     pub fn new() -> Self {
-        Self { registrations: Vec::new(), next_id: 0 }
+        Self { registrations: Vec::new(), next_id: 0, finished: false }
     }
 
     /// Adds a registration whose queue merges from `capacity` events on. `wake` is called after events
@@ -63,6 +64,9 @@ impl<T> FanOut<T> {
         let id = RegistrationId(self.next_id);
         self.next_id += 1;
         let queue = SharedQueue(Arc::new(Mutex::new(EventQueue::new(capacity))));
+        if self.finished {
+            queue.lock().finish();
+        }
         let resync = resync.filter(|period| !period.is_zero()).map(|period| Resync { period, due: None });
         self.registrations.push(Registration { id, queue: queue.clone(), wake: Box::new(wake), resync });
         (id, queue)
@@ -97,7 +101,7 @@ impl<T> FanOut<T> {
         for registration in self.registrations.iter_mut().filter(wanted) {
             registration.queue.lock().start_initial(snapshot.clone());
             if let Some(resync) = &mut registration.resync {
-                resync.due = Some(now + resync.period);
+                resync.due = Some(now.saturating_add(resync.period));
             }
             (registration.wake)();
         }
@@ -126,7 +130,7 @@ impl<T> FanOut<T> {
             if *due > now {
                 continue;
             }
-            *due = now + *period;
+            *due = now.saturating_add(*period);
             if registration.queue.lock().start_resync(snapshot.clone()) {
                 begun += 1;
                 (registration.wake)();
@@ -141,8 +145,9 @@ impl<T> FanOut<T> {
         self.registrations.iter().filter_map(|registration| registration.resync.as_ref()?.due).min()
     }
 
-    /// Ends all queues: what is in them is still delivered, nothing comes after it.
-    pub fn finish(&self) {
+    /// Ends all queues, those added later included: what is in them is still delivered, nothing comes after it.
+    pub fn finish(&mut self) {
+        self.finished = true;
         for registration in &self.registrations {
             registration.queue.lock().finish();
             (registration.wake)();

@@ -87,6 +87,11 @@ impl<T> Pipeline<T> {
         self.store.add_index(index)
     }
 
+    /// Takes what index functions did wrong outside of [`apply`](Self::apply), which returns its own.
+    pub fn take_faults(&mut self) -> Vec<IndexFault> {
+        self.store.take_faults()
+    }
+
     /// When [`Delta::Sync`] is due next.
     #[must_use]
     pub fn next_resync(&self) -> Option<Duration> {

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::decode::Decode;
 use crate::handler::EventHandler;
 use crate::options::InformerOptions;
-use crate::reflector::{Reflector, Sink};
+use crate::reflector::{Reflector, Report, Sink};
 use crate::source::ListWatch;
 use crate::store::Reader;
 use crate::{Resource, ResourceVersion, Uid};
@@ -127,6 +127,10 @@ impl<T: Decode, F: FnMut(Delta<T>) + Send> Sink<T> for Process<F> {
     fn next_sync(&self) -> Option<Duration> {
         self.due
     }
+
+    fn report(&mut self, report: Report<'_>) {
+        log(&report);
+    }
 }
 
 impl<T: Decode, S: ListWatch> Informer<T, S> {
@@ -190,6 +194,20 @@ impl<T: Decode, H: EventHandler<T>> Sink<T> for Inline<T, H> {
 
     fn next_sync(&self) -> Option<Duration> {
         self.pipeline.next_resync()
+    }
+
+    fn report(&mut self, report: Report<'_>) {
+        log(&report);
+    }
+}
+
+/// Nobody else would hear of it.
+fn log(report: &Report<'_>) {
+    match report {
+        Report::Failed { phase: "list", message } => tracing::warn!("{message}"),
+        Report::Failed { phase, message } => tracing::debug!(phase, "{message}"),
+        Report::Undecodable { key, phase, cause } => tracing::warn!(phase, "{key}: {cause}"),
+        _ => {}
     }
 }
 

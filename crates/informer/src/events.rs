@@ -72,6 +72,10 @@ impl<T> Stream for EventStream<T> {
     type Item = Event<T>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Event<T>>> {
+        if self.registration.inner().is_removed() {
+            // By its registration, while events were on their way to the reader.
+            self.batch.clear();
+        }
         if let Some(event) = self.batch.pop_front() {
             return Poll::Ready(Some(event));
         }

@@ -217,10 +217,9 @@ impl SharedInformerFactory {
     pub fn dynamic(
         &self,
         resource: Resource,
-        mut options: InformerOptions<DynamicObject>,
+        options: InformerOptions<DynamicObject>,
     ) -> Result<SharedInformer<DynamicObject>, Error> {
-        options.identity = Some(identity_of::<DynamicObject>);
-        self.informer_as(resource, options)
+        self.with_metadata(resource, options)
     }
 
     /// Starts every informer that was asked for, and those asked for from now on when they are; returns at

@@ -92,10 +92,10 @@ impl<T> InformerOptions<T> {
         }
     }
 
-    /// Only this namespace. Means nothing for cluster-scoped resources.
+    /// Only this namespace; the empty text stands for all of them. Means nothing for cluster-scoped resources.
     #[must_use]
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
-        self.namespace = Some(Some(namespace.into()));
+        self.namespace = Some(Some(namespace.into()).filter(|namespace| !namespace.is_empty()));
         self
     }
 
@@ -187,7 +187,8 @@ impl<T> InformerOptions<T> {
     }
 
     /// Changes each object once per received version, before the store, the indexes and the handlers see it
-    /// (G33). It must leave name, namespace, UID and version alone, which is checked for types that have them.
+    /// (G33). It must leave name, namespace, UID and version alone, which is checked for the typed, dynamic and
+    /// metadata-only informers of a factory.
     /// An object for which it returns an error is treated as undecodable (G30). Called in the order given.
     ///
     /// `name` stands for the function when options are compared (G23) and in errors.

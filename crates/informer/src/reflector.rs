@@ -87,6 +87,14 @@ pub trait Sink<T>: Send {
         None
     }
 
+    /// Ends when [`next_sync`](Self::next_sync) has changed otherwise than by a delivery. Never, by default.
+    ///
+    /// # Cancel safety
+    /// Dropped and called again at every step; a change in between must not be lost.
+    fn rescheduled(&self) -> impl Future<Output = ()> + Send {
+        std::future::pending()
+    }
+
     /// Hears what the reflector is doing. Must be quick.
     fn report(&mut self, report: Report<'_>) {
         _ = report;
@@ -147,6 +155,12 @@ pub enum Report<'a> {
         /// How many bytes of objects.
         bytes: usize,
     },
+    /// A list begins: until it is published or abandoned, what is undecodable or decodable belongs to it.
+    ListBegan,
+    /// The list is complete and about to be delivered. An empty one: the resource is gone.
+    ListPublished,
+    /// The list broke off.
+    ListAbandoned,
     /// Something failed.
     Failed {
         /// `list`, `watch` or `discover`.

@@ -12,6 +12,7 @@ use futures_util::task::AtomicWaker;
 use informer_core::Event;
 use informer_core::fan_out::{RegistrationId, SharedQueue};
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::Error;
 use crate::handler::{EventHandler, HandlerOptions};
@@ -56,7 +57,12 @@ pub(crate) struct RegistrationInner {
     queue: Box<dyn Fn() -> (usize, u64, bool) + Send + Sync>,
     unregister: Box<dyn Fn() + Send + Sync>,
     is_callback: bool,
+    /// The informer stops.
+    stopping: CancellationToken,
 }
+
+/// Ends the registration when the last of those who may call its handler is gone.
+struct Ending(Arc<RegistrationInner>);
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Phase {
@@ -77,8 +83,14 @@ impl Registration {
     /// Dropping the future ends the wait and nothing else.
     pub async fn synced(&self) -> Result<(), Error> {
         let mut phase = self.inner.phase.subscribe();
-        let reached = phase.wait_for(|phase| phase.synced || phase.ended).await;
-        if reached.is_ok_and(|phase| phase.synced) {
+        let has_synced = tokio::select! {
+            biased;
+            reached = phase.wait_for(|phase| phase.synced || phase.ended) => {
+                reached.is_ok_and(|phase| phase.synced)
+            }
+            () = self.inner.stopping.cancelled() => self.has_synced(),
+        };
+        if has_synced {
             return Ok(());
         }
         if self.inner.is_removed() {
@@ -193,6 +205,9 @@ impl<T: Send + Sync + 'static> Shared<T> {
         let resync = options.resync.or(default_resync);
         let (id, queue) = self.pipeline().register(self.now(), capacity, resync, wake);
         let inner = Arc::new(self.registration_inner(id, &queue, options, is_callback));
+        if resync.is_some() {
+            self.rescheduled.notify_one();
+        }
         // Whatever came before this line is in the queue, where the first look finds it.
         _ = wake_target.set(Arc::downgrade(&inner));
         inner.publish_synced();
@@ -208,7 +223,7 @@ impl<T: Send + Sync + 'static> Shared<T> {
         is_callback: bool,
     ) -> RegistrationInner {
         let (looked_at, shared) = (queue.clone(), Arc::downgrade(self));
-        let number = self.registrations().len() + 1;
+        let number = self.registered.fetch_add(1, Ordering::Relaxed) + 1;
         let kind = if is_callback { "handler" } else { "stream" };
         RegistrationInner {
             name: options.name.clone().unwrap_or_else(|| format!("{kind} {number}")),
@@ -227,6 +242,7 @@ impl<T: Send + Sync + 'static> Shared<T> {
                 shared.registrations().retain(|registration| !registration.is_removed());
             }),
             is_callback,
+            stopping: self.stopping.clone(),
         }
     }
 
@@ -238,11 +254,11 @@ impl<T: Send + Sync + 'static> Shared<T> {
         handler: Box<dyn EventHandler<T>>,
         owner: Option<Arc<Owner>>,
     ) {
-        let (shared, inner) = (Arc::clone(self), Arc::clone(&registration.inner));
-        inner.phase.send_modify(|phase| phase.running = true);
+        let shared = Arc::clone(self);
+        registration.inner.phase.send_modify(|phase| phase.running = true);
+        let ending = Arc::new(Ending(Arc::clone(&registration.inner)));
         let task = async move {
-            drive(&shared, &inner, queue, handler).await;
-            inner.end();
+            drive(&shared, ending, queue, handler).await;
             drop(owner);
         };
         self.tasks.spawn_on(task, &self.runtime);
@@ -252,10 +268,11 @@ impl<T: Send + Sync + 'static> Shared<T> {
 /// Waits for events and calls the handler on a thread that may block, one hop for all that is waiting.
 async fn drive<T: Send + Sync + 'static>(
     shared: &Arc<Shared<T>>,
-    inner: &Arc<RegistrationInner>,
+    ending: Arc<Ending>,
     queue: SharedQueue<T>,
     mut handler: Box<dyn EventHandler<T>>,
 ) {
+    let inner = &ending.0;
     loop {
         let ready = poll_fn(|context| {
             inner.waker.register(context.waker());
@@ -269,9 +286,10 @@ async fn drive<T: Send + Sync + 'static>(
         if queue.lock().is_over() {
             return;
         }
-        let (shared_there, inner_there, queue_there) = (Arc::clone(shared), Arc::clone(inner), queue.clone());
+        let (shared_there, ending_there, queue_there) =
+            (Arc::clone(shared), Arc::clone(&ending), queue.clone());
         let calls = shared.runtime.spawn_blocking(move || {
-            call(&shared_there, &inner_there, &queue_there, &mut *handler);
+            call(&shared_there, &ending_there.0, &queue_there, &mut *handler);
             handler
         });
         handler = tokio::select! {
@@ -323,6 +341,12 @@ fn call_one<T: Send + Sync + 'static>(
         count(&shared.meter.handler_panics, 1);
         let message = informer_core::panic_message(&*panic);
         shared.report("handler", format!("{} panicked on {}: {message}", inner.name, event.key()));
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.end();
     }
 }
 

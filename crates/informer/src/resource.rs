@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use informer_core::selector::{FieldSelector, LabelSelector};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 
 /// A resource of the API server: group, version and plural name, with what discovery says of it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -67,10 +68,10 @@ impl Resource {
     #[must_use]
     pub fn path(&self, namespace: Option<&str>) -> String {
         let root = if self.group.is_empty() { "/api" } else { "/apis" };
-        let (api_version, plural) = (self.api_version(), &self.plural);
+        let (version, plural) = (group_version_path(&self.group, &self.version), segment(&self.plural));
         match namespace.filter(|_| self.namespaced) {
-            Some(namespace) => format!("{root}/{api_version}/namespaces/{namespace}/{plural}"),
-            None => format!("{root}/{api_version}/{plural}"),
+            Some(namespace) => format!("{root}/{version}/namespaces/{}/{plural}", segment(namespace)),
+            None => format!("{root}/{version}/{plural}"),
         }
     }
 
@@ -82,6 +83,20 @@ impl Resource {
         }
         Cow::Owned(format!("{}.{}", self.plural, self.group))
     }
+}
+
+/// `version`, or `group/version`, as segments of a path.
+pub(crate) fn group_version_path(group: &str, version: &str) -> String {
+    if group.is_empty() {
+        return segment(version).to_string();
+    }
+    format!("{}/{}", segment(group), segment(version))
+}
+
+/// A name as one segment of a path, whatever it holds: it may come from a user, and must not lead elsewhere.
+fn segment(name: &str) -> PercentEncode<'_> {
+    const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+    utf8_percent_encode(name, ESCAPED)
 }
 
 /// `pods.v1`, `deployments.v1.apps`: as kubectl takes it.
@@ -158,4 +173,27 @@ impl ScopeKind for k8s_openapi::ClusterResourceScope {
 
 impl ScopeKind for k8s_openapi::SubResourceScope {
     const NAMESPACED: bool = true;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn g34_names_from_outside_stay_within_their_segment_of_the_path() {
+        let mut pods = Resource {
+            group: String::new(),
+            version: "v1".to_owned(),
+            plural: "pods".to_owned(),
+            kind: "Pod".to_owned(),
+            namespaced: true,
+        };
+        assert_eq!(pods.path(Some("kube-system")), "/api/v1/namespaces/kube-system/pods");
+        assert_eq!(
+            pods.path(Some("default/secrets?a=b#")),
+            "/api/v1/namespaces/default%2Fsecrets%3Fa%3Db%23/pods"
+        );
+        (pods.group, pods.plural) = ("my.group".to_owned(), "a/b".to_owned());
+        assert_eq!(pods.path(None), "/apis/my.group/v1/a%2Fb");
+    }
 }

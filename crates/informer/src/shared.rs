@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use informer_core::Pipeline;
 use informer_core::store::{IndexFault, Reader};
 use tokio::runtime::Handle;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -34,6 +34,10 @@ pub(crate) struct Shared<T> {
     /// How many streams of status changes there are.
     pub(crate) status_readers: AtomicUsize,
     registrations: Mutex<Vec<Arc<RegistrationInner>>>,
+    /// How many registrations there were so far, to name them.
+    pub(crate) registered: AtomicUsize,
+    /// Wakes the informer's task when a registration brings a resync.
+    pub(crate) rescheduled: Notify,
     /// When the informer's own time began.
     pub(crate) epoch: Instant,
     pub(crate) stopping: CancellationToken,
@@ -75,6 +79,8 @@ impl<T> Shared<T> {
             meter: Meter::default(),
             status_readers: AtomicUsize::new(0),
             registrations: Mutex::new(Vec::new()),
+            registered: AtomicUsize::new(0),
+            rescheduled: Notify::new(),
             epoch: Instant::now(),
             stopping: CancellationToken::new(),
             abandoning: CancellationToken::new(),
@@ -137,6 +143,7 @@ impl<T> Shared<T> {
             has_synced: live.has_synced,
             counters: self.meter.read(),
             recent_errors: live.recent_errors.iter().cloned().collect(),
+            undecodable: live.stale.len(),
             stale: live.stale_objects(),
             registrations,
         }

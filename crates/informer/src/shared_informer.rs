@@ -1,10 +1,12 @@
 //! One informer, shared by everybody who needs its collection.
 
 use std::fmt;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use futures_util::future::FutureExt;
 use futures_util::stream::{self, StreamExt};
 use informer_core::ResourceVersion;
 use informer_core::store::{Index, IndexValues};
@@ -95,8 +97,15 @@ impl<T: Decode> SharedInformer<T> {
             let supported = supported.is_none_or(|known| known.load(Ordering::Relaxed));
             let reflector = Reflector::on_clock(list_watch, &shared.resource, options, shared.epoch)
                 .streaming_lists(supported);
+            let run = AssertUnwindSafe(reflector.run(SharedSink::new(Arc::clone(&shared)))).catch_unwind();
             tokio::select! {
-                () = reflector.run(SharedSink::new(Arc::clone(&shared))) => {}
+                ended = run => {
+                    if let Err(panic) = ended {
+                        let message = informer_core::panic_message(&*panic);
+                        shared.report("list", format!("the informer's task panicked, so it stops: {message}"));
+                    }
+                    shared.stopping.cancel();
+                }
                 () = shared.stopping.cancelled() => {}
             }
             shared.finish();
@@ -224,7 +233,12 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     /// The index is added at the first poll.
     #[expect(clippy::unused_async, reason = "building a large index off the informer's lock will need it")]
     pub async fn add_ready_index(&self, index: &Index<T>) -> Result<(), Error> {
-        Ok(self.shared.pipeline().add_index(index)?)
+        let mut pipeline = self.shared.pipeline();
+        let added = pipeline.add_index(index);
+        let faults = pipeline.take_faults();
+        drop(pipeline);
+        self.shared.report_faults(faults);
+        Ok(added?)
     }
 
     /// Waits for the first complete list and hands out the lister; as often as wanted (G19, G21). Waiting
@@ -379,8 +393,11 @@ impl<T: HasLabels + Send + Sync + 'static> SharedInformer<T> {
             return Ok(index.clone());
         }
         let index = Index::label(key, |object: &T, key| object.label(key));
-        self.add_ready_index(&index).await?;
-        Ok(index)
+        match self.add_ready_index(&index).await {
+            Ok(()) => Ok(index),
+            // Somebody else was faster.
+            Err(error) => self.shared.reader.snapshot().label_index(key).cloned().ok_or(error),
+        }
     }
 }
 

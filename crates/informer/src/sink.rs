@@ -1,5 +1,6 @@
 //! Where a shared informer's reflector delivers: the pipeline, the status, and those who wait.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -13,16 +14,22 @@ use crate::status::{InformerState, count, informer_state};
 
 pub(crate) struct SharedSink<T> {
     shared: Arc<Shared<T>>,
-    /// Whether anything worth telling happened since the status was published.
+    /// The state as it was published last.
     state: InformerState,
+    /// What is undecodable in the list that is being staged.
+    staged: Option<BTreeMap<ObjectKey, String>>,
 }
 
 impl<T> SharedSink<T> {
     pub(crate) fn new(shared: Arc<Shared<T>>) -> Self {
-        Self { shared, state: InformerState::NotStarted }
+        Self { shared, state: InformerState::NotStarted, staged: None }
     }
 
-    fn stale(&self, key: &ObjectKey, cause: &str) {
+    fn stale(&mut self, key: &ObjectKey, cause: &str) {
+        if let Some(staged) = &mut self.staged {
+            staged.insert(key.clone(), cause.to_owned());
+            return;
+        }
         self.shared.live.send_modify(|live| {
             live.stale.insert(key.clone(), cause.to_owned());
         });
@@ -58,6 +65,10 @@ impl<T: Send + Sync + 'static> Sink<T> for SharedSink<T> {
         self.shared.pipeline().next_resync()
     }
 
+    fn rescheduled(&self) -> impl Future<Output = ()> + Send {
+        self.shared.rescheduled.notified()
+    }
+
     fn report(&mut self, report: Report<'_>) {
         let meter = &self.shared.meter;
         match report {
@@ -89,8 +100,16 @@ impl<T: Send + Sync + 'static> Sink<T> for SharedSink<T> {
                 self.shared.report(phase, format!("{key}: {cause}"));
                 self.stale(key, cause);
             }
+            Report::ListBegan => self.staged = Some(BTreeMap::new()),
+            Report::ListPublished => {
+                let staged = self.staged.take().unwrap_or_default();
+                self.shared.live.send_modify(|live| live.stale = staged);
+            }
+            Report::ListAbandoned => self.staged = None,
             Report::Decodable { key } => {
-                if self.shared.live.borrow().stale.contains_key(key) {
+                if let Some(staged) = &mut self.staged {
+                    staged.remove(key);
+                } else if self.shared.live.borrow().stale.contains_key(key) {
                     self.shared.live.send_modify(|live| {
                         live.stale.remove(key);
                     });

@@ -39,7 +39,9 @@ pub struct Status {
     pub counters: Counters,
     /// The last errors, oldest first.
     pub recent_errors: Vec<RecentError>,
-    /// Objects whose newest state could not be decoded, at most 64 of them; the store holds their last good
+    /// How many objects there are whose newest state could not be decoded.
+    pub undecodable: usize,
+    /// Those objects, at most 64 of them; the store holds their last good
     /// state, if there is one (G30).
     pub stale: Vec<StaleObject>,
     /// Every registration.

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use super::documents::{ResourceList, Root, group_version as joined};
 use super::{ApiResourceInfo, Discovery, DiscoveryError, FailedGroup};
 use crate::error::connection_error;
+use crate::resource::group_version_path;
 
 /// Aggregated if the server has it, in the version of 1.30 and later or of 1.27 and later.
 const ACCEPT_AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
@@ -46,7 +47,7 @@ pub(super) async fn group_version(
     version: &str,
 ) -> Result<Discovery, DiscoveryError> {
     let root = if group.is_empty() { "/api" } else { "/apis" };
-    let path = format!("{root}/{}", joined(group, version));
+    let path = format!("{root}/{}", group_version_path(group, version));
     let list: ResourceList = document(client, &path, ACCEPT_PLAIN).await?;
     Ok(Discovery::new(list.into_infos(group, version), Vec::new()))
 }

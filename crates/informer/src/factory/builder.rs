@@ -43,10 +43,11 @@ impl SharedInformerFactoryBuilder {
         Self { client, defaults: Defaults::default() }
     }
 
-    /// Only this namespace, for informers that do not say otherwise. Cluster-scoped resources have none.
+    /// Only this namespace, for informers that do not say otherwise; the empty text stands for all of them.
+    /// Cluster-scoped resources have none.
     #[must_use]
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
-        self.defaults.scope.namespace = Some(namespace.into());
+        self.defaults.scope.namespace = Some(namespace.into()).filter(|namespace| !namespace.is_empty());
         self
     }
 
@@ -87,8 +88,8 @@ impl SharedInformerFactoryBuilder {
         self
     }
 
-    /// Changes the metadata of every object of typed and metadata-only informers before anything sees it
-    /// (G33), such as dropping annotations; see [`InformerOptions::transform`].
+    /// Changes the metadata of every object of typed, dynamic and metadata-only informers before anything sees
+    /// it (G33), such as dropping annotations; informers of structs of your own have none to change. See [`InformerOptions::transform`].
     #[must_use]
     pub fn transform_metadata(
         mut self,

@@ -110,19 +110,8 @@ impl Registry {
         make: impl FnOnce(&Collection, Arc<AtomicBool>) -> SharedInformer<T>,
     ) -> Result<SharedInformer<T>, Error> {
         let mut state = self.state();
-        if state.closed {
-            return Err(Error::ShutDown);
-        }
-        state.entries.retain(|entry| !entry.informer.is_stopped());
-        if let Some(entry) = state.entries.iter().find(|entry| entry.collection.is(&collection)) {
-            let informer = entry.informer.as_any().downcast_ref::<SharedInformer<T>>();
-            return match entry.fingerprint.difference(fingerprint) {
-                Some(option) => {
-                    let informer = format!("{} in {}", collection.resource, collection.scope);
-                    Err(Error::ConflictingOptions { informer, option })
-                }
-                None => Ok(informer.expect("the collection says the type").clone()),
-            };
+        if let Some(found) = state.find(&collection, fingerprint)? {
+            return Ok(found);
         }
         let learn = Arc::clone(
             state
@@ -130,7 +119,13 @@ impl Registry {
                 .entry(collection.resource.clone())
                 .or_insert_with(|| Arc::new(AtomicBool::new(true))),
         );
+        drop(state);
+        // Not under the lock: the constructor of a source is the user's, and may ask the factory for more.
         let informer = make(&collection, learn);
+        let mut state = self.state();
+        if let Some(found) = state.find(&collection, fingerprint)? {
+            return Ok(found);
+        }
         if state.started {
             informer.start();
         }
@@ -175,6 +170,29 @@ impl Registry {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// The informer of `collection`, if there is one that runs or will.
+    fn find<T: Decode>(
+        &mut self,
+        collection: &Collection,
+        fingerprint: &Fingerprint,
+    ) -> Result<Option<SharedInformer<T>>, Error> {
+        if self.closed {
+            return Err(Error::ShutDown);
+        }
+        self.entries.retain(|entry| !entry.informer.is_stopped());
+        let Some(entry) = self.entries.iter().find(|entry| entry.collection.is(collection)) else {
+            return Ok(None);
+        };
+        if let Some(option) = entry.fingerprint.difference(fingerprint) {
+            let informer = format!("{} in {}", collection.resource, collection.scope);
+            return Err(Error::ConflictingOptions { informer, option });
+        }
+        let informer = entry.informer.as_any().downcast_ref::<SharedInformer<T>>();
+        Ok(Some(informer.expect("the collection says the type").clone()))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::future::try_join_all;
 
 use super::SharedInformerFactory;
 use super::registry::AnyInformer;
@@ -32,10 +32,8 @@ impl SharedInformerFactory {
     /// Dropping the future ends the wait and nothing else.
     pub async fn wait_for_sync(&self) -> Result<(), Error> {
         let informers = self.informers()?;
-        let synced = async {
-            join_all(informers.iter().map(|informer| informer.synced())).await.into_iter().collect()
-        };
-        self.warning_if_unstarted(synced).await
+        let synced = try_join_all(informers.iter().map(|informer| informer.synced()));
+        self.warning_if_unstarted(synced).await.map(drop)
     }
 
     /// [`wait_for_sync`](Self::wait_for_sync), for no longer than `deadline`.
@@ -66,7 +64,7 @@ impl SharedInformerFactory {
     /// Dropping the future ends the wait and nothing else.
     pub async fn wait_for_handlers(&self) -> Result<(), Error> {
         self.wait_for_sync().await?;
-        for Callback { callback, .. } in self.callbacks()? {
+        for Callback { callback, .. } in callbacks_of(&self.informers()?) {
             match Registration::from(callback).synced().await {
                 // One that was removed is nobody's business any more.
                 Ok(()) | Err(Error::Removed) => {}
@@ -85,9 +83,10 @@ impl SharedInformerFactory {
     /// Dropping the future ends the wait and nothing else.
     pub async fn wait_for_handlers_within(&self, deadline: Duration) -> Result<(), Error> {
         let informers = self.informers()?;
-        let callbacks = self.callbacks()?;
         let missing = || {
             let stores = informers.iter().filter(|informer| !informer.status().has_synced);
+            // Asked only now: some may have been added while the stores were waited for.
+            let callbacks = callbacks_of(&informers);
             let handlers = callbacks.iter().filter(|it| !it.callback.status().has_synced);
             stores
                 .map(|informer| informer.missing(None))
@@ -101,16 +100,10 @@ impl SharedInformerFactory {
         if self.inner.registry.is_closed() {
             return Err(Error::ShutDown);
         }
-        Ok(self.inner.registry.all())
-    }
-
-    fn callbacks(&self) -> Result<Vec<Callback>, Error> {
-        let informers = self.informers()?;
-        let callbacks = informers.iter().flat_map(|informer| {
-            let with = |callback| Callback { informer: Arc::clone(informer), callback };
-            informer.callbacks().into_iter().map(with).collect::<Vec<_>>()
-        });
-        Ok(callbacks.collect())
+        let mut informers = self.inner.registry.all();
+        // One that was stopped by its handle is nobody's business any more.
+        informers.retain(|informer| !informer.is_stopped());
+        Ok(informers)
     }
 
     async fn warning_if_unstarted<O>(&self, wait: impl Future<Output = O>) -> O {
@@ -125,6 +118,14 @@ impl SharedInformerFactory {
             }
         }
     }
+}
+
+fn callbacks_of(informers: &[Arc<dyn AnyInformer>]) -> Vec<Callback> {
+    let of = |informer: &Arc<dyn AnyInformer>| {
+        let with = |callback| Callback { informer: Arc::clone(informer), callback };
+        informer.callbacks().into_iter().map(with).collect::<Vec<_>>()
+    };
+    informers.iter().flat_map(of).collect()
 }
 
 async fn within(

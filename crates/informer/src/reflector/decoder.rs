@@ -1,6 +1,7 @@
 //! From the bytes of one object to what the sink is given.
 
 use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use informer_core::wire::{ObjectHead, without_managed_fields};
 use kube::core::{DynamicObject, TypeMeta};
@@ -55,8 +56,11 @@ impl<T: Decode> Decoder<T> {
             false => without_managed_fields(json, head, &mut self.scratch),
         };
         let raw = RawObject::new(json, &self.api_version, &self.kind);
-        let mut object =
-            T::decode(raw).map_err(|error| Undecodable { phase: "decode", cause: error.to_string() })?;
+        // The text of a panic may quote the value (G34), so it is left to the panic hook.
+        let mut object = catch_unwind(AssertUnwindSafe(|| T::decode(raw)))
+            .map_err(|_| "the decoder panicked".to_owned())
+            .and_then(|decoded| decoded.map_err(|error| error.to_string()))
+            .map_err(|cause| Undecodable { phase: "decode", cause })?;
         complete_types(&mut object, &self.api_version, &self.kind);
         self.transform(&mut object, head).map_err(|cause| Undecodable { phase: "transform", cause })?;
         Ok(object)

@@ -37,6 +37,8 @@ pub(super) struct Session<T, S, K> {
     list: Option<Listing>,
     /// Failures of the machine that were reported.
     reported: u64,
+    /// A [`Delta::Sync`] waits in the queue.
+    sync_queued: bool,
     epoch: Instant,
 }
 
@@ -82,6 +84,7 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
             request: 0,
             list: None,
             reported: 0,
+            sync_queued: false,
             epoch: reflector.epoch,
         }
     }
@@ -90,7 +93,8 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
         loop {
             self.act();
             self.deliver();
-            let wake = [self.machine.deadline(), self.sink.next_sync()].into_iter().flatten().min();
+            let next_sync = self.sink.next_sync().filter(|_| !self.sync_queued);
+            let wake = [self.machine.deadline(), next_sync].into_iter().flatten().min();
             let full = self.queue.is_full();
             tokio::select! {
                 incoming = self.connection.next(), if !full => self.incoming(incoming),
@@ -100,13 +104,12 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
                 }
                 exists = poll_option(&mut self.discovery) => {
                     self.discovery = None;
-                    if let Err(failure) = &exists {
-                        self.sink.report(Report::Failed { phase: "discover", message: &failure.message });
-                    }
-                    self.tell(Input::Discovered(exists));
+                    self.tell_of("discover", Input::Discovered(exists));
                 }
-                () = sleep_until(wake.map(|wake| self.epoch + wake)) => {
-                    if self.sink.next_sync().is_some_and(|due| due <= self.now()) {
+                () = self.sink.rescheduled() => {}
+                () = sleep_until(wake.and_then(|wake| self.epoch.checked_add(wake))) => {
+                    if next_sync.is_some_and(|due| due <= self.now()) {
+                        self.sync_queued = true;
                         self.queue.push(Delta::Sync);
                     }
                 }
@@ -119,8 +122,11 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
     }
 
     fn tell(&mut self, input: Input) {
-        let (now, phase) = (self.now(), self.phase());
-        self.machine.handle(now, input);
+        self.tell_of(self.phase(), input);
+    }
+
+    fn tell_of(&mut self, phase: &'static str, input: Input) {
+        self.machine.handle(self.now(), input);
         self.report_failures(phase);
         self.act();
     }
@@ -138,11 +144,11 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
         self.request == request && !matches!(self.connection, Connection::None)
     }
 
-    /// What is open.
+    /// What is open. A streaming list is a watch on the wire, and a list in what it is for.
     fn phase(&self) -> &'static str {
         match self.connection {
-            Connection::OpeningWatch(_) | Connection::Watch(_) => "watch",
-            Connection::None | Connection::OpeningList(_) | Connection::List(_) => "list",
+            Connection::OpeningWatch(_) | Connection::Watch(_) if self.list.is_none() => "watch",
+            _ => "list",
         }
     }
 
@@ -175,18 +181,25 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
                     self.discovery = Some(Box::pin(async move { source.exists().await }));
                 }
                 Action::BeginReplace { shortcut } => {
+                    self.sink.report(Report::ListBegan);
                     self.list = Some(Listing { shortcut, ..Listing::default() });
                     self.queue.push(Delta::ReplaceStarted { distrust: !shortcut });
                 }
                 Action::FinishReplace { version, history_changed } => {
+                    self.sink.report(Report::ListPublished);
                     self.list = None;
                     self.queue.push(Delta::ReplaceFinished { version, history_changed });
                 }
                 Action::AbandonReplace => {
+                    self.sink.report(Report::ListAbandoned);
                     self.list = None;
                     self.queue.push(Delta::ReplaceAbandoned);
                 }
-                Action::RemoveAll => self.queue.push(Delta::Cleared),
+                Action::RemoveAll => {
+                    self.sink.report(Report::ListBegan);
+                    self.sink.report(Report::ListPublished);
+                    self.queue.push(Delta::Cleared);
+                }
             }
         }
     }
@@ -226,6 +239,7 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
     fn deliver(&mut self) {
         let now = self.now();
         self.sink.deliver(now, &mut self.queue);
+        self.sync_queued &= !self.queue.is_empty();
         self.sink.report(Report::State(self.machine.state()));
         if let Some(supported) = self.machine.streaming_lists_supported() {
             self.sink.report(Report::StreamingLists { supported });

@@ -15,6 +15,7 @@ use kube::client::Body;
 use super::{Failure, FailureKind, ListChunk, ListRequest, ListStream, ListWatch, WatchChunk, WatchFrame};
 use super::{WatchRequest, WatchStream, failure_of_status};
 use crate::error::connection_error;
+use crate::resource::group_version_path;
 use crate::{Resource, Scope};
 
 /// How much of an error's body is read.
@@ -178,10 +179,11 @@ impl ListWatch for KubeSource {
     async fn exists(&self) -> Result<bool, Failure> {
         let resource = &self.target.resource;
         let root = if resource.group.is_empty() { "/api" } else { "/apis" };
-        let request = Request::get(format!("{root}/{}", resource.api_version()))
-            .header(ACCEPT, "application/json")
-            .body(())
-            .map_err(|error| self.transport("discover", &error))?;
+        let request =
+            Request::get(format!("{root}/{}", group_version_path(&resource.group, &resource.version)))
+                .header(ACCEPT, "application/json")
+                .body(())
+                .map_err(|error| self.transport("discover", &error))?;
         let body = match self.send("discover", request).await {
             Ok(response) => response.into_body().collect_bytes().await,
             // The server does not have the group and version at all.
@@ -341,15 +343,27 @@ fn split_list(splitter: &mut JsonListSplitter, chunk: Bytes) -> Result<Vec<Bytes
 
 fn watch_stream(source: KubeSource, body: Body) -> BoxStream<'static, Result<WatchChunk, Failure>> {
     let splitter = WatchSplitter::with_max_object_bytes(source.target.max_object_bytes);
-    let state = (source, body.into_data_stream(), splitter);
-    let chunks = stream::try_unfold(state, |(source, mut body, mut splitter)| async move {
+    let state = (source, body.into_data_stream(), splitter, None);
+    let chunks = stream::try_unfold(state, |(source, mut body, mut splitter, mut broken)| async move {
         let malformed = |error: FrameError| source.target.malformed("watch", &error);
+        if let Some(error) = broken {
+            return Err(malformed(error));
+        }
         match body.next().await {
             Some(Ok(chunk)) => {
-                let mut texts = Vec::new();
-                splitter.push(chunk, &mut texts).map_err(malformed)?;
-                let frames: Result<Vec<_>, _> = texts.iter().map(WatchFrame::parse).collect();
-                Ok(Some((WatchChunk(frames.map_err(malformed)?), (source, body, splitter))))
+                // The frames before a broken one are whole, and count (G30).
+                let (mut texts, mut frames) = (Vec::new(), Vec::new());
+                broken = splitter.push(chunk, &mut texts).err();
+                for text in &texts {
+                    match WatchFrame::parse(text) {
+                        Ok(frame) => frames.push(frame),
+                        Err(error) => {
+                            broken = Some(error);
+                            break;
+                        }
+                    }
+                }
+                Ok(Some((WatchChunk(frames), (source, body, splitter, broken))))
             }
             Some(Err(error)) => Err(source.transport("watch", &error)),
             None => {
