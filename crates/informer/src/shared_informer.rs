@@ -137,7 +137,15 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     /// # Cancel safety
     /// The informer stops at the first poll; dropping the future only ends the wait.
     pub async fn stop(&self) {
-        self.shared.stop(STOP_DEADLINE).await;
+        self.stop_within(STOP_DEADLINE).await;
+    }
+
+    /// [`stop`](Self::stop) with a deadline of your own for running callbacks.
+    ///
+    /// # Cancel safety
+    /// As for `stop`.
+    pub async fn stop_within(&self, deadline: Duration) {
+        self.shared.stop(deadline).await;
     }
 
     /// Adds a handler of closures, before or after the start. It first gets what the store holds, as adds

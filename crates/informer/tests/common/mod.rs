@@ -1,0 +1,226 @@
+//! What the tests of the shell share: a source that a test answers by hand, and handlers that take notes.
+#![expect(dead_code, reason = "each test file uses a part of it")]
+
+use std::future::Future;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::{self, StreamExt};
+use informer::source::{
+    Failure, FailureKind, ListChunk, ListHead, ListRequest, ListStream, ListWatch, WatchChunk, WatchFrame,
+    WatchRequest, WatchStream,
+};
+use informer::{Event, Handlers, InformerOptions, Resource, SharedInformer, Status};
+use k8s_openapi::api::core::v1::ConfigMap;
+use serde_json::{Value, json};
+use tokio::sync::{mpsc as channel, oneshot};
+
+/// How long anything may take that has to happen at all.
+pub(crate) const LONG: Duration = Duration::from_secs(20);
+
+/// Fails instead of hanging.
+pub(crate) async fn soon<O>(what: impl Future<Output = O>) -> O {
+    tokio::time::timeout(LONG, what).await.expect("it should have happened long ago")
+}
+
+/// The first status that fits.
+pub(crate) async fn status_where<T: Send + Sync + 'static>(
+    informer: &SharedInformer<T>,
+    mut fits: impl FnMut(&Status) -> bool,
+) -> Status {
+    let mut changes = informer.status_changes();
+    soon(async {
+        loop {
+            let status = changes.next().await.expect("the informer lives");
+            if fits(&status) {
+                return status;
+            }
+        }
+    })
+    .await
+}
+
+/// A small object: a ConfigMap with one datum.
+pub(crate) fn object(name: &str, version: u64, value: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": { "name": name, "namespace": "default", "uid": format!("uid-{name}"), "resourceVersion": version.to_string() },
+        "data": { "value": value },
+    })
+}
+
+pub(crate) fn config_map(name: &str, value: &str) -> Value {
+    json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name }, "data": { "value": value } })
+}
+
+pub(crate) fn value_of(object: &ConfigMap) -> &str {
+    object.data.as_ref().and_then(|data| data.get("value")).map_or("", String::as_str)
+}
+
+/// Notes every event as a short text: `add a=1 initial`, `update a=1>2`, `resync a=2`, `delete a=2 Known`.
+pub(crate) fn noting(
+    handlers: Handlers<ConfigMap>,
+    notes: channel::UnboundedSender<String>,
+) -> Handlers<ConfigMap> {
+    handlers.on_event(move |event| _ = notes.send(note(event)))
+}
+
+pub(crate) fn note(event: &Event<ConfigMap>) -> String {
+    let name = event.key().name();
+    match event {
+        Event::Added { object, initial: true, .. } => format!("add {name}={} initial", value_of(object)),
+        Event::Added { object, .. } => format!("add {name}={}", value_of(object)),
+        Event::Updated { old, new, reason: informer::UpdateReason::Change, .. } => {
+            format!("update {name}={}>{}", value_of(old), value_of(new))
+        }
+        Event::Updated { new, .. } => format!("resync {name}={}", value_of(new)),
+        Event::Deleted(gone) => format!("delete {name}={} {:?}", value_of(&gone.last), gone.final_state),
+    }
+}
+
+/// The next notes, sorted within themselves if the order across keys does not matter.
+pub(crate) async fn notes(from: &mut channel::UnboundedReceiver<String>, count: usize) -> Vec<String> {
+    let mut notes = Vec::new();
+    while notes.len() < count {
+        notes.push(soon(from.recv()).await.expect("the handler lives"));
+    }
+    notes
+}
+
+/// A callback that blocks until the gate is opened, and says when it is there.
+pub(crate) struct Gate {
+    pub(crate) arrived: channel::UnboundedReceiver<()>,
+    open: mpsc::Sender<()>,
+}
+
+pub(crate) fn gate() -> (Gate, impl FnMut() + Send + 'static) {
+    let (tell, arrived) = channel::unbounded_channel();
+    let (open, opened) = mpsc::channel();
+    let wait = move || {
+        _ = tell.send(());
+        _ = opened.recv();
+    };
+    (Gate { arrived, open }, wait)
+}
+
+impl Gate {
+    pub(crate) fn open_once(&self) {
+        _ = self.open.send(());
+    }
+}
+
+/// The end of a [`ScriptedSource`] that a test holds.
+pub(crate) struct Script(channel::UnboundedReceiver<Call>);
+
+pub(crate) struct ScriptedSource(channel::UnboundedSender<Call>);
+
+pub(crate) enum Call {
+    List(ListRequest, oneshot::Sender<Result<ListStream, Failure>>),
+    Watch(WatchRequest, oneshot::Sender<Result<WatchStream, Failure>>),
+    Exists(oneshot::Sender<Result<bool, Failure>>),
+}
+
+/// An open watch, ended by dropping it.
+pub(crate) struct Feed(channel::UnboundedSender<Result<WatchChunk, Failure>>);
+
+pub(crate) fn scripted() -> (ScriptedSource, Script) {
+    let (calls, script) = channel::unbounded_channel();
+    (ScriptedSource(calls), Script(script))
+}
+
+/// A standalone informer of ConfigMaps over a script, with LIST and WATCH.
+pub(crate) fn scripted_informer() -> (SharedInformer<ConfigMap>, Script) {
+    let (source, script) = scripted();
+    let options = InformerOptions::new().streaming_lists(false);
+    (SharedInformer::new(source, Resource::of::<ConfigMap>(), options), script)
+}
+
+impl Script {
+    pub(crate) async fn call(&mut self) -> Call {
+        self.0.recv().await.expect("the informer lives")
+    }
+
+    /// The next call if there is one already.
+    pub(crate) fn call_now(&mut self) -> Option<Call> {
+        self.0.try_recv().ok()
+    }
+
+    pub(crate) async fn list(&mut self, version: u64, items: &[Value]) -> ListRequest {
+        let Call::List(request, reply) = self.call().await else { panic!("a list was expected") };
+        _ = reply.send(Ok(list_of(version, items)));
+        request
+    }
+
+    pub(crate) async fn watch(&mut self) -> (WatchRequest, Feed) {
+        let Call::Watch(request, reply) = self.call().await else { panic!("a watch was expected") };
+        let (feed, frames) = channel::unbounded_channel();
+        let frames = stream::unfold(frames, |mut frames| async { Some((frames.recv().await?, frames)) });
+        _ = reply.send(Ok(WatchStream(frames.boxed())));
+        (request, Feed(feed))
+    }
+
+    pub(crate) async fn fail(&mut self, kind: FailureKind, message: &str) {
+        let failure = Failure::new(kind, message);
+        match self.call().await {
+            Call::List(_, reply) => _ = reply.send(Err(failure)),
+            Call::Watch(_, reply) => _ = reply.send(Err(failure)),
+            Call::Exists(reply) => _ = reply.send(Err(failure)),
+        }
+    }
+
+    pub(crate) async fn exists(&mut self, answer: bool) {
+        let Call::Exists(reply) = self.call().await else { panic!("a discovery was expected") };
+        _ = reply.send(Ok(answer));
+    }
+}
+
+pub(crate) fn list_of(version: u64, items: &[Value]) -> ListStream {
+    let items = items.iter().map(|item| Bytes::from(item.to_string())).collect();
+    let head =
+        ListHead { kind: "ConfigMapList".into(), resource_version: version.into(), ..ListHead::default() };
+    ListStream(stream::iter([Ok(ListChunk::Items(items)), Ok(ListChunk::End(head))]).boxed())
+}
+
+impl Feed {
+    pub(crate) fn send(&self, kind: &str, object: &Value) {
+        self.send_text(&json!({ "type": kind, "object": object }).to_string());
+    }
+
+    pub(crate) fn send_text(&self, text: &str) {
+        let frame = WatchFrame::parse(&Bytes::from(text.to_owned())).expect("a frame");
+        _ = self.0.send(Ok(WatchChunk(vec![frame])));
+    }
+
+    pub(crate) fn fail(&self, kind: FailureKind, message: &str) {
+        _ = self.0.send(Err(Failure::new(kind, message)));
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.0.is_closed()
+    }
+}
+
+impl ListWatch for ScriptedSource {
+    async fn list(&self, request: &ListRequest) -> Result<ListStream, Failure> {
+        let (reply, answer) = oneshot::channel();
+        _ = self.0.send(Call::List(request.clone(), reply));
+        answer.await.unwrap_or_else(|_| Err(unanswered()))
+    }
+
+    async fn watch(&self, request: &WatchRequest) -> Result<WatchStream, Failure> {
+        let (reply, answer) = oneshot::channel();
+        _ = self.0.send(Call::Watch(request.clone(), reply));
+        answer.await.unwrap_or_else(|_| Err(unanswered()))
+    }
+
+    async fn exists(&self) -> Result<bool, Failure> {
+        let (reply, answer) = oneshot::channel();
+        _ = self.0.send(Call::Exists(reply));
+        answer.await.unwrap_or_else(|_| Err(unanswered()))
+    }
+}
+
+fn unanswered() -> Failure {
+    Failure::new(FailureKind::Transport, "the script is over")
+}
