@@ -73,6 +73,9 @@ async fn g18_one_callback_may_remove_another() {
     let (informer, mut script) = scripted_informer();
     let (mut blocked, mut wait) = gate();
     let victim = informer.add_handler(|h| h.on_event(move |_| wait())).unwrap();
+    informer.start();
+    script.list(9, &[object("a", 1, "1")]).await;
+    soon(blocked.arrived.recv()).await.unwrap();
     let (sender, mut heard) = mpsc::unbounded_channel();
     let other = victim.clone();
     informer
@@ -83,9 +86,6 @@ async fn g18_one_callback_may_remove_another() {
             })
         })
         .unwrap();
-    informer.start();
-    script.list(9, &[object("a", 1, "1")]).await;
-    soon(blocked.arrived.recv()).await.unwrap();
     blocked.open_once();
     assert_eq!(soon(heard.recv()).await, Some(Removal::Removed));
 }
