@@ -130,7 +130,8 @@ impl TestServer {
         self.kubeconfig_with(&format!("{{token: {}}}", crate::status::quoted(token)))
     }
 
-    /// A kube client for this server.
+    /// A kube client for this server. Like every client made from a `kube::Config`, it tries again by itself
+    /// on 429, 503 and 504, up to 15 times; to see these, make one over [`service`](Self::service).
     ///
     /// # Errors
     /// If kube cannot make one.

@@ -258,6 +258,21 @@ async fn a_watch_continues_after_its_version_with_every_change_in_order() {
 }
 
 #[tokio::test]
+async fn a_watch_that_lags_behind_misses_nothing() {
+    let server = server().await;
+    let cluster = server.cluster();
+    let from = cluster.create(&pod("default", "a")).unwrap().version();
+    let mut lines = watch(&server.service(), &format!("/api/v1/pods?watch=1&resourceVersion={from}")).await;
+    for round in 0..300 {
+        let patch = json!({"metadata": {"labels": {"round": round.to_string()}}});
+        cluster.patch("pods", "default", "a", &patch).unwrap();
+    }
+    for version in from + 1..=from + 300 {
+        assert_eq!(lines.short().await.unwrap(), format!("MODIFIED a@{version}"));
+    }
+}
+
+#[tokio::test]
 async fn a_selected_watch_sees_objects_enter_and_leave() {
     let server = server().await;
     let cluster = server.cluster();

@@ -9,6 +9,9 @@ use super::{Cluster, ClusterSnapshot};
 use crate::protocol::{At, Backend, Change, Feed, FeedEnd, ReadError};
 use crate::resource::Resource;
 
+/// How many changes a feed returns at once: what a watch that lags behind holds in memory.
+const BATCH: usize = 64;
+
 /// The changes of one collection of a [`Cluster`].
 pub struct ClusterFeed {
     cluster: Cluster,
@@ -75,8 +78,14 @@ impl ClusterFeed {
         let changes: Vec<Change> = collection
             .after(self.position)
             .ok_or(FeedEnd::Expired { current: state.version })?
+            .take(BATCH)
             .cloned()
             .collect();
+        if let Some(last) = changes.last().filter(|_| changes.len() == BATCH) {
+            self.position = last.version;
+            self.progress = Some(last.version);
+            return Ok(changes);
+        }
         let closed = collection.generation != self.generation || collection.retired;
         if closed && changes.is_empty() {
             return Err(FeedEnd::Closed);
