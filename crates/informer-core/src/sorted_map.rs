@@ -85,7 +85,9 @@ impl<K, V> SortedMap<K, V> {
                     return Iter { branches, leaf: entries[at..].iter() };
                 }
                 Node::Branch(children) => {
-                    let at = child_of(children, &compare);
+                    // Not `child_of`: of several keys that are `Equal`, the first may stand before the child that
+                    // begins with one of them.
+                    let at = children[1..].partition_point(|child| compare(&child.first).is_lt());
                     branches.push(children[at + 1..].iter());
                     node = &children[at].node;
                 }
@@ -356,6 +358,10 @@ mod tests {
         for key in (0..900).step_by(37) {
             assert_eq!(map.get(&key), model.get(&key));
             assert!(map.seek(|candidate| candidate.cmp(&key)).eq(model.range(key..)));
+            // Many keys may be equal to what is looked for: the keys of a namespace, of an indexed value.
+            let hundred = key / 100;
+            let from_hundred = map.seek(|candidate| (candidate / 100).cmp(&hundred));
+            assert!(from_hundred.eq(model.range(hundred * 100..)));
         }
     }
 

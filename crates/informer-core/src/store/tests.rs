@@ -196,3 +196,24 @@ fn after_resumes_behind_a_key_that_may_be_gone() {
     assert_eq!(names(snapshot.after(&ObjectKey::namespaced("ns0", "n3"))), ["ns0/n6"]);
     assert_eq!(names(snapshot.after(&ObjectKey::namespaced("ns0", "n1"))), ["ns0/n3", "ns0/n6"]);
 }
+
+#[test]
+fn g11_a_value_that_many_objects_share_finds_them_all() {
+    let mut store = Store::new();
+    let index = Index::new("parity", |object: &Obj, values| {
+        values.push(if object.tags[0] % 2 == 0 { "even" } else { "odd" })
+    });
+    store.add_index(&index).unwrap();
+    for number in 0..5_000_u32 {
+        let key = ObjectKey::namespaced("ns", &format!("n{number:05}"));
+        let object = Obj { tags: vec![(number % 256) as u8] };
+        store.upsert(Item::new(key, Uid::new("u"), u64::from(number + 1).into(), object));
+    }
+    store.publish();
+    let snapshot = store.reader().snapshot();
+    assert_eq!(snapshot.by_index(&index, "even").unwrap().count(), 2_500);
+    assert_eq!(snapshot.by_index(&index, "odd").unwrap().count(), 2_500);
+    assert_eq!(snapshot.like(&index, &["even", "odd"]).unwrap().len(), 5_000);
+    assert_eq!(snapshot.index_values(&index).unwrap().len(), 2);
+    assert_eq!(snapshot.namespace("ns").count(), 5_000);
+}
