@@ -1,2 +1,11 @@
-//! The `kubectl-informer` binary.
-fn main() {}
+//! The `kubectl-informer` binary: all it does is in the library.
+
+use std::process::ExitCode;
+
+/// Many small objects of many sizes come and go; this allocator keeps them close together.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    kubectl_informer::main()
+}

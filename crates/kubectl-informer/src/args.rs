@@ -1,0 +1,222 @@
+//! The command line: [`Args`] and what it is made of.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use clap::{ArgAction, Parser, Subcommand, ValueEnum};
+
+use crate::connect::ConnectionArgs;
+
+/// Watch, get and serve Kubernetes objects from a shared informer's cache.
+///
+/// Try `kubectl informer demo`: it needs no cluster.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "kubectl-informer", bin_name = "kubectl informer", version, propagate_version = true)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Which server to ask, and as whom.
+    #[command(flatten)]
+    pub connection: ConnectionArgs,
+    /// Say more on stderr: -v what the informers do, -vv every request.
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub verbose: u8,
+}
+
+/// What to do.
+#[derive(Debug, Clone, Subcommand)]
+pub enum Command {
+    /// See it all at work, without a cluster: an API server, a little life on it, an informer and the gateway.
+    Demo(DemoArgs),
+    /// Print a line for each add, update and delete.
+    Watch(WatchArgs),
+    /// Print objects from an informer's cache, as kubectl does.
+    Get(GetArgs),
+    /// Answer HTTP requests from informers' caches: the gateway.
+    Serve(ServeArgs),
+}
+
+/// Arguments of `demo`.
+#[derive(Debug, Clone, Parser)]
+pub struct DemoArgs {
+    /// End after this time, such as 20s; without it, end with Ctrl-C.
+    #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
+    pub lasting: Option<Duration>,
+    /// Where the gateway listens; by default port 8888, or any free one if that is taken.
+    #[arg(long, value_name = "ADDRESS")]
+    pub addr: Option<SocketAddr>,
+    /// How often the handler is shown everything again; 0 for never.
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration)]
+    pub resync: Duration,
+}
+
+/// Which objects of which resources.
+#[derive(Debug, Clone, Default, Parser)]
+pub struct SelectionArgs {
+    /// All namespaces.
+    #[arg(short = 'A', long, conflicts_with = "namespace")]
+    pub all_namespaces: bool,
+    /// Only objects whose labels match, such as app=web,tier in (a,b); the server selects.
+    #[arg(short = 'l', long, value_name = "SELECTOR", default_value = "", hide_default_value = true)]
+    pub selector: String,
+    /// Only objects whose fields match, such as spec.nodeName=node-1; the server selects.
+    #[arg(long, value_name = "SELECTOR", default_value = "", hide_default_value = true)]
+    pub field_selector: String,
+}
+
+/// Arguments of `watch`.
+#[derive(Debug, Clone, Parser)]
+pub struct WatchArgs {
+    /// What to watch: RESOURCE[.VERSION][.GROUP], several separated by commas or spaces.
+    #[arg(required = true, value_name = "RESOURCE")]
+    pub resources: Vec<String>,
+    /// Which objects.
+    #[command(flatten)]
+    pub selection: SelectionArgs,
+    /// Show everything again this often, marked (resync), without asking the server.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub resync: Option<Duration>,
+    /// How each line looks.
+    #[arg(short, long, value_enum)]
+    pub output: Option<WatchOutput>,
+    /// End after this time, such as 1m; without it, end with Ctrl-C.
+    #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
+    pub lasting: Option<Duration>,
+}
+
+/// How the lines of `watch` look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WatchOutput {
+    /// With version, age, labels and the fields that changed.
+    Wide,
+    /// A JSON object per line: type, resource, initial, resync, object, and old for updates.
+    Json,
+    /// The word and namespace/name, nothing else.
+    Name,
+}
+
+/// Arguments of `get`.
+#[derive(Debug, Clone, Parser)]
+pub struct GetArgs {
+    /// What to get: RESOURCE[.VERSION][.GROUP], several separated by commas.
+    #[arg(value_name = "RESOURCE")]
+    pub resources: String,
+    /// Only the objects with these names.
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+    /// Which objects.
+    #[command(flatten)]
+    pub selection: SelectionArgs,
+    /// How it is printed; a table if not said.
+    #[arg(short, long, value_enum)]
+    pub output: Option<GetOutput>,
+    /// No line of column names.
+    #[arg(long)]
+    pub no_headers: bool,
+    /// How long to wait for the first list.
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
+    pub sync_timeout: Duration,
+}
+
+/// How `get` prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum GetOutput {
+    /// A table with more columns.
+    Wide,
+    /// JSON; a List if there may be several.
+    Json,
+    /// YAML; a List if there may be several.
+    Yaml,
+    /// resource/name, one per line.
+    Name,
+}
+
+/// Arguments of `serve`.
+#[derive(Debug, Clone, Parser)]
+pub struct ServeArgs {
+    /// Where to listen. Anything but a loopback address lets others read what the gateway may read.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8888")]
+    pub addr: SocketAddr,
+    /// The resources that may be asked for: names as for watch, or * for all but Secrets. Secrets are
+    /// answered only when named here.
+    #[arg(long, value_name = "RESOURCES", value_delimiter = ',', default_value = "*")]
+    pub allow: Vec<String>,
+    /// Host names by which the gateway may be addressed, besides loopback ones.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub allowed_hosts: Vec<String>,
+    /// How long a request waits for the first list.
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
+    pub sync_timeout: Duration,
+    /// How many resources may be held at a time.
+    #[arg(long, value_name = "COUNT", default_value_t = 16)]
+    pub max_collections: usize,
+    /// A resource that nobody asked for this long is let go; 0 for never.
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = duration)]
+    pub idle_timeout: Duration,
+    /// End after this time; without it, end with Ctrl-C or SIGTERM.
+    #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
+    pub lasting: Option<Duration>,
+}
+
+/// Durations as kubectl writes them: `5s`, `1m30s`, `500ms`, `0`.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    if text == "0" {
+        return Ok(Duration::ZERO);
+    }
+    let parsed: jiff::SignedDuration =
+        text.parse().map_err(|_| "expected a duration such as 5s, 500ms or 1m30s".to_owned())?;
+    Duration::try_from(parsed).map_err(|_| "a duration cannot be negative".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn durations() {
+        for (text, millis) in
+            [("5s", 5000), ("1m30s", 90_000), ("500ms", 500), ("0", 0), ("0s", 0), ("1h", 3_600_000)]
+        {
+            assert_eq!(duration(text), Ok(Duration::from_millis(millis)), "{text}");
+        }
+        for text in ["", "5", "-5s", "soon", "5 parsecs"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_usual_flags_may_stand_before_and_after_the_command() {
+        let before =
+            Args::try_parse_from(["x", "-n", "web", "--context", "c", "watch", "pods,deploy", "svc"])
+                .unwrap();
+        let after =
+            Args::try_parse_from(["x", "watch", "pods,deploy", "svc", "-n", "web", "--context=c"]).unwrap();
+        for args in [before, after] {
+            assert_eq!(args.connection.namespace.as_deref(), Some("web"));
+            assert_eq!(args.connection.context.as_deref(), Some("c"));
+            let Command::Watch(watch) = args.command else { panic!("not watch") };
+            assert_eq!(watch.resources, ["pods,deploy", "svc"]);
+        }
+    }
+
+    #[test]
+    fn a_namespace_and_all_namespaces_contradict_each_other() {
+        assert!(Args::try_parse_from(["x", "get", "pods", "-A", "-n", "web"]).is_err());
+        assert!(Args::try_parse_from(["x", "get", "pods", "-A"]).is_ok());
+    }
+
+    #[test]
+    fn demo_ends_by_itself_when_told() {
+        let args = Args::try_parse_from(["x", "demo", "--for", "20s"]).unwrap();
+        let Command::Demo(demo) = args.command else { panic!("not demo") };
+        assert_eq!((demo.lasting, demo.resync), (Some(Duration::from_secs(20)), Duration::from_secs(5)));
+    }
+}

@@ -1,0 +1,248 @@
+//! From paths to answers.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Path, RawQuery, State};
+use axum::middleware;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use http::header::CONTENT_TYPE;
+use http::{StatusCode, Uri};
+use informer::store::Entry;
+use informer::{HasLabels, ObjectKey, Resource, Selection, Snapshot};
+use kube::core::DynamicObject;
+
+use super::answer::{List, object, warn_if_behind};
+use super::page::{NoPage, Token};
+use super::query::ListQuery;
+use super::refusal::Refusal;
+use super::{Gateway, guard, metrics};
+use crate::object::Full;
+
+const HELP: &str = "\
+GET /{name}                                  a list: a name as kubectl knows it (pods, deploy, Node, widgets.example.com)
+GET /{group}/{version}/{resource}            a list; group `core` for the core group
+GET /{group}/{version}/{resource}/{namespace}/{name}   one object; without the namespace for cluster-scoped ones
+    lists take ?labels[KEY]=VALUE (repeated), labelSelector=, fieldSelector=, namespace=, limit=, continue=
+GET /livez /readyz /metrics
+";
+
+pub(super) fn router(gateway: &Gateway) -> Router {
+    Router::new()
+        .route("/", get(|| async { HELP }))
+        .route("/livez", get(|| async { "ok\n" }))
+        .route("/readyz", get(ready))
+        .route("/metrics", get(show_metrics))
+        .route("/{name}", get(by_name))
+        .route("/{group}/{version}/{resource}", get(by_resource))
+        .route("/{group}/{version}/{resource}/{name}", get(cluster_object))
+        .route("/{group}/{version}/{resource}/{namespace}/{name}", get(namespaced_object))
+        .fallback(|uri: Uri| async move {
+            let message = format!("no such path: {}; there are:\n{HELP}", uri.path());
+            Refusal::not_found(message)
+        })
+        .layer(middleware::from_fn_with_state(gateway.clone(), guard::guard))
+        .with_state(gateway.clone())
+}
+
+async fn ready(State(gateway): State<Gateway>) -> Response {
+    match gateway.inner.catalog.check().await {
+        Ok(()) => "ok\n".into_response(),
+        Err(refusal) => (StatusCode::SERVICE_UNAVAILABLE, format!("{}\n", refusal.message)).into_response(),
+    }
+}
+
+async fn show_metrics(State(gateway): State<Gateway>) -> Response {
+    match gateway.inner.metrics.encode() {
+        Ok(text) => ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response(),
+        Err(error) => Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}
+
+async fn by_name(
+    State(gateway): State<Gateway>,
+    Path(name): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Refusal> {
+    let resource = gateway.inner.catalog.resource(|discovery| discovery.find_by_arg(&name)).await?;
+    list(&gateway, resource, query).await
+}
+
+async fn by_resource(
+    State(gateway): State<Gateway>,
+    Path((group, version, plural)): Path<(String, String, String)>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Refusal> {
+    let resource = exact(&gateway, &group, &version, &plural).await?;
+    list(&gateway, resource, query).await
+}
+
+async fn cluster_object(
+    State(gateway): State<Gateway>,
+    Path((group, version, plural, name)): Path<(String, String, String, String)>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Refusal> {
+    let resource = exact(&gateway, &group, &version, &plural).await?;
+    if resource.namespaced {
+        return Err(Refusal::bad_request(format!(
+            "{plural} live in namespaces: ask for /{group}/{version}/{plural}/NAMESPACE/{name}, or for /{group}/{version}/{plural}?namespace={name}"
+        )));
+    }
+    one(&gateway, resource, "", &name, query).await
+}
+
+async fn namespaced_object(
+    State(gateway): State<Gateway>,
+    Path((group, version, plural, namespace, name)): Path<(String, String, String, String, String)>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Refusal> {
+    let resource = exact(&gateway, &group, &version, &plural).await?;
+    if !resource.namespaced {
+        return Err(Refusal::bad_request(format!(
+            "{plural} do not live in namespaces: ask for /{group}/{version}/{plural}/{name}"
+        )));
+    }
+    one(&gateway, resource, &namespace, &name, query).await
+}
+
+async fn exact(gateway: &Gateway, group: &str, version: &str, plural: &str) -> Result<Resource, Refusal> {
+    let group = if group == "core" { "" } else { group };
+    gateway.inner.catalog.resource(|discovery| discovery.require(group, version, plural)).await
+}
+
+async fn one(
+    gateway: &Gateway,
+    resource: Resource,
+    namespace: &str,
+    name: &str,
+    query: Option<String>,
+) -> Result<Response, Refusal> {
+    if query.is_some_and(|it| !it.is_empty()) {
+        return Err(Refusal::bad_request("one object is asked for: there are no parameters"));
+    }
+    if resource.namespaced {
+        check_namespace(gateway, Some(namespace))?;
+    }
+    let synced = gateway.inner.collections.synced(&resource).await?;
+    let found = synced.lister.find(namespace, name).ok_or_else(|| {
+        // As the API server says it.
+        Refusal::not_found(format!("{} {name:?} not found", resource.group_resource()))
+    })?;
+    let mut response = object(&resource, &found);
+    warn_if_behind(&mut response, &synced.lister.state());
+    Ok(response)
+}
+
+async fn list(gateway: &Gateway, resource: Resource, query: Option<String>) -> Result<Response, Refusal> {
+    let query = ListQuery::parse(query.as_deref().unwrap_or_default()).map_err(Refusal::bad_request)?;
+    if query.namespace.is_some() && !resource.namespaced {
+        let message =
+            format!("{} do not live in namespaces; leave out namespace=", resource.group_resource());
+        return Err(Refusal::bad_request(message));
+    }
+    if resource.namespaced {
+        check_namespace(gateway, query.namespace.as_deref())?;
+    }
+    let synced = gateway.inner.collections.synced(&resource).await?;
+    let now = tokio::time::Instant::now().into_std();
+    let request = format!("{resource} {}", query.identity());
+    let (snapshot, token) = match &query.continues {
+        None => (synced.lister.snapshot(), None),
+        Some(text) => {
+            let token: Token = text.parse().map_err(|()| {
+                Refusal::bad_request("continue=: this is no token; pass on metadata.continue as it is")
+            })?;
+            let snapshot = gateway.inner.pages.find(&token, &request, now).map_err(no_page)?;
+            (snapshot, Some(token))
+        }
+    };
+    let mut page = Page { query: &query, resource: &resource, items: Vec::new(), last: None, more: false };
+    page.fill(&snapshot, token.as_ref().map(|it| &it.after));
+    let Page { items, last, more, .. } = page;
+    let version = snapshot.version().to_string();
+    let next = last.filter(|_| more).map(|after| {
+        let id = match &token {
+            Some(token) => token.id,
+            None => gateway.inner.pages.keep(&request, snapshot, now),
+        };
+        Token { id, version: version.clone(), after }.to_string()
+    });
+    let mut response = List { resource, version, items, next }.into_response();
+    warn_if_behind(&mut response, &synced.lister.state());
+    Ok(response)
+}
+
+/// A page while it is filled.
+struct Page<'a> {
+    query: &'a ListQuery,
+    resource: &'a Resource,
+    items: Vec<Arc<DynamicObject>>,
+    /// The key of the last item.
+    last: Option<ObjectKey>,
+    /// Whether something matches after the last item.
+    more: bool,
+}
+
+impl Page<'_> {
+    /// Takes what matches after `after`, up to the limit.
+    fn fill(&mut self, snapshot: &Snapshot<DynamicObject>, after: Option<&ObjectKey>) {
+        let namespace = self.query.namespace.as_deref();
+        match (after, namespace) {
+            (Some(after), namespace) => {
+                let rest = snapshot.after(after);
+                self.take(rest.take_while(|it| namespace.is_none_or(|wanted| it.key.namespace() == wanted)));
+            }
+            (None, _) if !self.query.labels.is_everything() => {
+                // Uses a label index where there is one.
+                let namespace = self.query.namespace.clone();
+                let selection = Selection::new(snapshot.clone(), namespace, self.query.labels.clone());
+                self.take(selection.entries());
+            }
+            (None, Some(namespace)) => self.take(snapshot.namespace(namespace)),
+            (None, None) => self.take(snapshot.iter()),
+        }
+    }
+
+    fn take<'e>(&mut self, entries: impl Iterator<Item = Entry<'e, DynamicObject>>) {
+        let limit = self.query.limit.unwrap_or(usize::MAX);
+        for entry in entries.filter(|it| matches(self.query, self.resource, it.object())) {
+            if self.items.len() == limit {
+                self.more = true;
+                return;
+            }
+            self.items.push(Arc::clone(entry.object()));
+            // The key is only needed for a token.
+            if self.items.len() == limit {
+                self.last = Some(entry.key.clone());
+            }
+        }
+    }
+}
+
+fn matches(query: &ListQuery, resource: &Resource, object: &DynamicObject) -> bool {
+    query.labels.matches(|key| object.label(key))
+        && (query.fields.is_everything() || Full::new(resource, object).matches(&query.fields))
+}
+
+/// A gateway of one namespace knows nothing of others, and must not answer as if they were empty.
+fn check_namespace(gateway: &Gateway, asked: Option<&str>) -> Result<(), Refusal> {
+    match (gateway.inner.collections.namespace(), asked) {
+        (Some(held), Some(asked)) if held != asked => Err(Refusal::forbidden(format!(
+            "the gateway holds namespace {held} only and knows nothing of namespace {asked}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn no_page(reason: NoPage) -> Refusal {
+    match reason {
+        NoPage::Gone => Refusal::new(
+            StatusCode::GONE,
+            "the snapshot that this continue token belongs to is gone; start the list again without continue=",
+        ),
+        NoPage::OtherRequest => Refusal::bad_request(
+            "this continue token belongs to another request: resource, namespace and selectors must stay the same",
+        ),
+    }
+}

@@ -1,0 +1,67 @@
+//! Whether the server refuses a list for good, so that waiting for it is no use.
+
+use futures_util::StreamExt;
+use http::{Request, StatusCode};
+use http_body_util::{BodyExt, Limited};
+use informer::{InformerState, SharedInformer};
+use kube::Client;
+use kube::client::Body;
+use kube::core::DynamicObject;
+
+/// The longest refusal that is read, in bytes.
+const MAX_REFUSAL_BYTES: usize = 64 * 1024;
+
+/// The server's refusal: its status code and its body, a `Status` object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub(crate) code: StatusCode,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Refused {
+    /// What the server said.
+    pub(crate) fn message(&self) -> String {
+        #[derive(serde::Deserialize)]
+        struct Told {
+            message: String,
+        }
+        match serde_json::from_slice(&self.body) {
+            Ok(Told { message }) => message,
+            Err(_) => self.code.canonical_reason().unwrap_or("no reason given").to_owned(),
+        }
+    }
+}
+
+/// Resolves when the first list of `informer` is refused in a way that trying again does not change: 401, 403, 404.
+///
+/// # Cancel safety
+/// Only reads.
+pub(crate) async fn refused(client: &Client, informer: &SharedInformer<DynamicObject>) -> Refused {
+    let mut changes = informer.status_changes();
+    let mut probed = 0;
+    while let Some(status) = changes.next().await {
+        let failing =
+            matches!(status.state, InformerState::BackingOff { .. } | InformerState::Unavailable { .. });
+        // Once per failure, so that the server is not asked more often than by the informer.
+        if failing && !status.has_synced && status.counters.errors > probed {
+            probed = status.counters.errors;
+            if let Some(refused) = probe(client, informer).await {
+                return refused;
+            }
+        }
+    }
+    std::future::pending().await
+}
+
+/// Asks for one object, to see the server's answer itself.
+async fn probe(client: &Client, informer: &SharedInformer<DynamicObject>) -> Option<Refused> {
+    let path = informer.resource().path(informer.scope().namespace.as_deref());
+    let request = Request::get(format!("{path}?limit=1&resourceVersion=0")).body(Body::empty()).ok()?;
+    let response = client.send(request).await.ok()?;
+    let code = response.status();
+    if ![StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::NOT_FOUND].contains(&code) {
+        return None;
+    }
+    let body = Limited::new(response.into_body(), MAX_REFUSAL_BYTES).collect().await;
+    Some(Refused { code, body: body.map(|it| it.to_bytes().to_vec()).unwrap_or_default() })
+}

@@ -1,0 +1,116 @@
+//! What becomes of the connection: a bar during the first list, a line for each change.
+
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use informer::{InformerState, Status, StatusStream};
+
+use crate::io::Io;
+
+const TICK: Duration = Duration::from_millis(120);
+
+/// Shows progress on the terminal, if there is one, and changes of the connection on stderr.
+#[derive(Clone)]
+pub(crate) struct Progress {
+    io: Io,
+    bars: Option<MultiProgress>,
+}
+
+impl Progress {
+    pub(crate) fn new(io: &Io) -> Self {
+        let bars = io.terminal.then(|| MultiProgress::with_draw_target(ProgressDrawTarget::stderr()));
+        Self { io: io.clone(), bars }
+    }
+
+    /// Follows one informer until it stops. `name` is what its lines start with.
+    pub(crate) async fn follow(self, name: String, mut changes: StatusStream) {
+        let mut bar = None;
+        let mut tale = Tale::default();
+        while let Some(status) = changes.next().await {
+            if status.has_synced {
+                bar = None;
+            } else if let (Some(bars), None) = (&self.bars, &bar) {
+                bar = Some(Bar::new(bars));
+            }
+            if let Some(Bar(bar)) = &bar {
+                bar.set_message(format!("{name}: {}", status.state));
+            }
+            if let Some(line) = tale.next(&status, tokio::time::Instant::now().into_std()) {
+                self.say(&format!("{name}: {line}"));
+            }
+        }
+    }
+
+    /// Writes a line to stderr, above the bars.
+    fn say(&self, line: &str) {
+        match &self.bars {
+            Some(bars) => bars.suspend(|| self.io.say(line)),
+            None => self.io.say(line),
+        }
+    }
+
+    /// Takes the bars off the terminal before lines are written; they come back with the next change.
+    pub(crate) fn clear(&self) {
+        if let Some(bars) = &self.bars {
+            // Fails if the terminal is gone, and then there is nothing to clear.
+            let _ = bars.clear();
+        }
+    }
+}
+
+/// A line on the terminal that goes away when it is dropped.
+struct Bar(ProgressBar);
+
+impl Bar {
+    fn new(bars: &MultiProgress) -> Self {
+        let bar = bars.add(ProgressBar::new_spinner());
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(TICK);
+        Self(bar)
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// Tells the changes that matter, each once.
+#[derive(Default)]
+struct Tale {
+    /// Since when it does not work.
+    trouble: Option<Instant>,
+    told: Option<InformerState>,
+}
+
+impl Tale {
+    fn next(&mut self, status: &Status, now: Instant) -> Option<String> {
+        let seconds = |until: Instant| format!("{:.1}s", until.saturating_duration_since(now).as_secs_f32());
+        let line = match &status.state {
+            InformerState::BackingOff { cause, attempt, until } => {
+                format!("{cause}; trying again in {} (attempt {attempt})", seconds(*until))
+            }
+            InformerState::Unavailable { cause, until, .. } => {
+                format!("waiting for the resource: {cause}; asking again in {}", seconds(*until))
+            }
+            InformerState::Degraded { cause, until } => {
+                format!("degraded: {cause}; trying again in {}", seconds(*until))
+            }
+            InformerState::Watching { .. } => {
+                self.told = None;
+                let since = self.trouble.take()?;
+                return Some(format!("watching again after {:.1}s", now.duration_since(since).as_secs_f32()));
+            }
+            _ => return None,
+        };
+        self.trouble.get_or_insert(now);
+        // The status changes more often than the state.
+        let is_new = self.told.as_ref() != Some(&status.state);
+        self.told = Some(status.state.clone());
+        is_new.then_some(line)
+    }
+}
