@@ -4,6 +4,7 @@
 //! parameter of the whole pipeline: any k8s-openapi kind or derived custom resource, `DynamicObject`,
 //! metadata only, or a struct of your own with just the fields you use.
 
+mod exact;
 mod path;
 
 use std::fmt;
@@ -54,7 +55,7 @@ pub trait Decode: Sized + Send + Sync + 'static {
 
 impl<T: DeserializeOwned + Send + Sync + 'static> Decode for T {
     fn decode(raw: RawObject<'_>) -> Result<Self, DecodeError> {
-        serde_json::from_slice(raw.json).map_err(|error| describe(raw.json, &error))
+        exact::from_slice(raw.json).map_err(|error| describe(raw.json, &error))
     }
 }
 
