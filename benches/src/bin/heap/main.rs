@@ -1,0 +1,161 @@
+//! How much memory a synced informer takes, and how much more on the way there.
+//!
+//! The API server runs in another process, and each informer in one of its own, so that neither the server's
+//! memory nor another informer's is counted.
+//!
+//! ```text
+//! cargo run --release -p informer-benches --bin heap                       a table
+//! cargo run --release -p informer-benches --bin heap -- --check            the limits, for CI
+//! cargo run --release -p informer-benches --bin heap --features mimalloc   with another allocator
+//! ```
+
+mod load;
+mod report;
+mod server;
+mod sync;
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::{Context, Result, ensure};
+use clap::{Parser, Subcommand, ValueEnum};
+use informer_benches::counting::Counting;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::Command;
+
+use report::{Initial, Kept, Measured};
+use server::Server;
+
+#[cfg(not(feature = "mimalloc"))]
+#[global_allocator]
+static HEAP: Counting<std::alloc::System> = Counting::new(std::alloc::System);
+
+#[cfg(feature = "mimalloc")]
+#[global_allocator]
+static HEAP: Counting<mimalloc::MiMalloc> = Counting::new(mimalloc::MiMalloc);
+
+/// Measures the memory of informers.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// How many Pods there are
+    #[arg(long, default_value_t = 20_000)]
+    objects: usize,
+
+    /// Fail where a limit is exceeded; measures only what has limits
+    #[arg(long)]
+    check: bool,
+
+    /// Measure against the API server of this kubeconfig, which has the Pods; without relists
+    #[arg(long)]
+    kubeconfig: Option<PathBuf>,
+
+    #[command(subcommand)]
+    role: Option<Role>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Role {
+    /// Write the Pods to the API server of a kubeconfig
+    Load { kubeconfig: PathBuf },
+    /// Be the API server
+    #[command(hide = true)]
+    Serve { objects: usize },
+    /// Be the process of one informer
+    #[command(hide = true)]
+    Sync {
+        kept: Kept,
+        initial: Initial,
+        /// A URL, or the path of a kubeconfig
+        target: String,
+        /// Go on until a relist, which somebody else must force
+        #[arg(long)]
+        relist: bool,
+    },
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    match arguments.role {
+        Some(Role::Load { kubeconfig }) => load::load(&client(&kubeconfig).await?, arguments.objects).await,
+        Some(Role::Serve { objects }) => server::serve(objects).await,
+        Some(Role::Sync { kept, initial, target, relist }) => {
+            let client = if target.starts_with("http://") {
+                kube::Client::try_from(kube::Config::new(target.parse()?))?
+            } else {
+                client(Path::new(&target)).await?
+            };
+            sync::run(client, kept, initial, relist).await
+        }
+        None => orchestrate(&arguments).await,
+    }
+}
+
+async fn orchestrate(arguments: &Arguments) -> Result<()> {
+    let representations: &[Kept] = match arguments.check {
+        true => &[Kept::Typed, Kept::Metadata],
+        false => Kept::value_variants(),
+    };
+    let (mut server, target) = match &arguments.kubeconfig {
+        Some(path) => (None, path.to_str().context("the path is not UTF-8")?.to_owned()),
+        None => {
+            let server = Server::spawn(arguments.objects).await?;
+            let url = server.url.clone();
+            (Some(server), url)
+        }
+    };
+    let changed = arguments.objects / 100;
+    let mut measured = Vec::new();
+    for kept in representations {
+        for initial in Initial::value_variants() {
+            measured.push(measure(server.as_mut(), &target, *kept, *initial, changed).await?);
+        }
+    }
+    print!("{}", report::table(&measured));
+    let violations: Vec<String> = measured
+        .iter()
+        .flat_map(|measured| report::violations(measured, arguments.objects, changed))
+        .collect();
+    ensure!(!arguments.check || violations.is_empty(), "limits are exceeded:\n{}", violations.join("\n"));
+    Ok(())
+}
+
+/// Runs one informer in a process of its own.
+async fn measure(
+    server: Option<&mut Server>,
+    target: &str,
+    kept: Kept,
+    initial: Initial,
+    changed: usize,
+) -> Result<Measured> {
+    let name = |value: Option<clap::builder::PossibleValue>| {
+        value.map(|value| value.get_name().to_owned()).unwrap_or_default()
+    };
+    let mut process = Command::new(std::env::current_exe()?)
+        .args(["sync", &name(kept.to_possible_value()), &name(initial.to_possible_value()), target])
+        .args(server.is_some().then_some("--relist"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()?;
+    let mut lines = BufReader::new(process.stdout.take().context("no pipe")?).lines();
+    let mut phases = Vec::new();
+    if let Some(line) = lines.next_line().await? {
+        phases.push(serde_json::from_str(&line)?);
+        if let Some(server) = server {
+            server.force_relist(changed).await?;
+            let line = lines.next_line().await?.context("the informer ended before its relist")?;
+            phases.push(serde_json::from_str(&line)?);
+        }
+    }
+    let status = process.wait().await?;
+    ensure!(status.success() && !phases.is_empty(), "the informer's process failed: {status}");
+    Ok(Measured { kept, initial, phases })
+}
+
+async fn client(kubeconfig: &Path) -> Result<kube::Client> {
+    let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+    Ok(kube::Client::try_from(config)?)
+}
