@@ -137,6 +137,13 @@ fn build() -> anyhow::Result<PathBuf> {
     if !cfg!(debug_assertions) {
         command.arg("--release");
     }
+    // What cargo says of this package to its tests would make the build scripts of others run again.
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&name);
+        }
+    }
     let output = command
         .current_dir(crate_folder())
         .stdin(Stdio::null())
