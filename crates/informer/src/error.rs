@@ -122,6 +122,8 @@ pub struct UnknownResource {
     pub unavailable: Vec<String>,
 }
 
+impl std::error::Error for UnknownResource {}
+
 impl fmt::Display for UnknownResource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the server has no resource {:?}", self.asked)?;
