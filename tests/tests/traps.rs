@@ -176,8 +176,7 @@ on_both_arms!(a_typed_resource_that_is_not_installed_is_waited_for, |arm| async 
         &[
             "gadgets.v1.trap.example.com in the whole cluster",
             "waiting for the resource",
-            "watch gadgets.v1.trap.example.com",
-            "404",
+            "watch gadgets.v1.trap.example.com in the whole cluster: 404 Not Found; ",
             "install its CRD or check group and version",
         ],
     )?;

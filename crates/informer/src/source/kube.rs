@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, RETRY_AFTER};
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use informer_core::wire::{FrameError, JsonListSplitter, ListPart, Status, WatchSplitter};
 use kube::Client;
@@ -286,7 +286,13 @@ impl Target {
             ),
             _ => String::new(),
         };
-        format!("{verb} {self}: {} {}{hint}", status.code, status.message)
+        // What answers without a `Status`, such as a proxy or a server that lacks the group, gives no message.
+        let reason = StatusCode::from_u16(status.code).ok().and_then(|code| code.canonical_reason());
+        let message = match status.message.as_str() {
+            "" => reason.unwrap_or("without a reason"),
+            message => message,
+        };
+        format!("{verb} {self}: {} {message}{hint}", status.code)
     }
 
     fn malformed(&self, verb: &str, error: &FrameError) -> Failure {
