@@ -333,7 +333,7 @@ async fn while_it_cannot_sync_the_answer_is_503_with_the_reason() {
     server.faults().reset_connections();
     let answer = get(&gateway, "/pods").await;
     let message = answer.refusal(503, "ServiceUnavailable");
-    assert!(message.contains("pods.v1") && message.contains("last error"), "{message}");
+    assert!(message.contains("pods.v1") && message.contains("failed, next in"), "{message}");
     assert!(answer.headers.contains_key("retry-after"));
     server.faults().accept_connections();
     let patient = Gateway::new(server.client().unwrap(), GatewayOptions::default());
