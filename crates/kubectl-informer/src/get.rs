@@ -122,10 +122,7 @@ async fn one(
 ) -> anyhow::Result<Got> {
     let lister = tokio::select! {
         synced = informer.synced_within(args.sync_timeout) => synced?,
-        refused = probe::refused(&connection.client, informer) => {
-            let name = informer.resource().group_resource();
-            bail!("{name} cannot be listed ({}): {}", refused.code.as_u16(), refused.message());
-        }
+        refused = probe::refused(&connection.client, informer) => bail!(refused.message),
     };
     let snapshot = lister.snapshot();
     let objects = snapshot.iter().map(|it| Arc::clone(it.object()));

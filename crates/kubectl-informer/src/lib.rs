@@ -47,6 +47,7 @@ mod serve;
 pub mod table;
 mod watch;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -112,14 +113,16 @@ pub fn main() -> ExitCode {
 
 fn log_to_stderr(verbose: u8) {
     let default = match verbose {
-        0 => "warn,informer=error",
+        // What becomes of the connection is told in lines of their own.
+        0 => "warn,informer=error,kube_client=off",
         1 => "info",
         2 => "debug",
         _ => "trace",
     };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
     // Fails if the program that embeds this has a log of its own, which is fine.
-    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let _ = log.with_ansi(std::io::stderr().is_terminal()).try_init();
 }
 
 #[cfg(test)]

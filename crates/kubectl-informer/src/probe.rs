@@ -11,25 +11,15 @@ use kube::core::DynamicObject;
 /// The longest refusal that is read, in bytes.
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
 
-/// The server's refusal: its status code and its body, a `Status` object.
+/// The server's refusal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refused {
+    /// The status code.
     pub(crate) code: StatusCode,
+    /// The body, a `Status` object.
     pub(crate) body: Vec<u8>,
-}
-
-impl Refused {
-    /// What the server said.
-    pub(crate) fn message(&self) -> String {
-        #[derive(serde::Deserialize)]
-        struct Told {
-            message: String,
-        }
-        match serde_json::from_slice(&self.body) {
-            Ok(Told { message }) => message,
-            Err(_) => self.code.canonical_reason().unwrap_or("no reason given").to_owned(),
-        }
-    }
+    /// The informer's words for it, which say what to do.
+    pub(crate) message: String,
 }
 
 /// Resolves when the first list of `informer` is refused in a way that trying again does not change: 401, 403, 404.
@@ -45,8 +35,9 @@ pub(crate) async fn refused(client: &Client, informer: &SharedInformer<DynamicOb
         // Once per failure, so that the server is not asked more often than by the informer.
         if failing && !status.has_synced && status.counters.errors > probed {
             probed = status.counters.errors;
-            if let Some(refused) = probe(client, informer).await {
-                return refused;
+            if let Some((code, body)) = probe(client, informer).await {
+                let told = status.recent_errors.last().map(|it| it.message.clone());
+                return Refused { code, body, message: told.unwrap_or_else(|| code.to_string()) };
             }
         }
     }
@@ -54,7 +45,7 @@ pub(crate) async fn refused(client: &Client, informer: &SharedInformer<DynamicOb
 }
 
 /// Asks for one object, to see the server's answer itself.
-async fn probe(client: &Client, informer: &SharedInformer<DynamicObject>) -> Option<Refused> {
+async fn probe(client: &Client, informer: &SharedInformer<DynamicObject>) -> Option<(StatusCode, Vec<u8>)> {
     let path = informer.resource().path(informer.scope().namespace.as_deref());
     let request = Request::get(format!("{path}?limit=1&resourceVersion=0")).body(Body::empty()).ok()?;
     let response = client.send(request).await.ok()?;
@@ -63,5 +54,5 @@ async fn probe(client: &Client, informer: &SharedInformer<DynamicObject>) -> Opt
         return None;
     }
     let body = Limited::new(response.into_body(), MAX_REFUSAL_BYTES).collect().await;
-    Some(Refused { code, body: body.map(|it| it.to_bytes().to_vec()).unwrap_or_default() })
+    Some((code, body.map(|it| it.to_bytes().to_vec()).unwrap_or_default()))
 }

@@ -91,6 +91,8 @@ impl Tale {
     fn next(&mut self, status: &Status, now: Instant) -> Option<String> {
         let seconds = |until: Instant| format!("{:.1}s", until.saturating_duration_since(now).as_secs_f32());
         let line = match &status.state {
+            // It may be refused for good; whoever waits for the first list finds that out and ends.
+            InformerState::BackingOff { attempt: 1, .. } if !status.has_synced => return None,
             InformerState::BackingOff { cause, attempt, until } => {
                 format!("{cause}; trying again in {} (attempt {attempt})", seconds(*until))
             }

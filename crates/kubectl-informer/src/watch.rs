@@ -108,10 +108,7 @@ impl Followed {
         let result = loop {
             let batch = tokio::select! {
                 batch = events.next() => batch,
-                (refused, at, _) = &mut refused => {
-                    let name = self.informers[at].resource().group_resource();
-                    break Err(anyhow!("{name} cannot be listed ({}): {}", refused.code.as_u16(), refused.message()));
-                }
+                (refused, _, _) = &mut refused => break Err(anyhow!(refused.message)),
                 () = &mut end => break Ok(()),
             };
             let Some(batch) = batch else { break Ok(()) };
