@@ -6,22 +6,29 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use futures_util::StreamExt;
-use informer::{Error, Event, InformerOptions, InformerState, SharedInformer, SharedInformerFactory};
+use informer::{Error, Event, InformerOptions, InformerState, SharedInformer, SharedInformerFactory, Status};
 use informer_tests::examples::Example;
 use informer_tests::fixtures::{create_namespace, pod};
 use informer_tests::harness::Arm;
+use informer_tests::helpers::eventually_ok;
 use informer_tests::on_both_arms;
 use informer_tests::real::client_of;
-use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use k8s_openapi::api::authentication::v1::TokenRequest;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
-use kube::api::PostParams;
+use kube::api::{DeleteParams, PostParams};
 use kube::config::Kubeconfig;
 use kube::{Api, Client, CustomResource};
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use kubectl_informer::connect::{ConnectionArgs, Environment};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use tokio::time::timeout;
 
 /// For what takes milliseconds: long enough for a machine with other things to do.
 const SOON: Duration = Duration::from_secs(30);
+
+const RBAC: &str = "rbac.authorization.k8s.io";
 
 on_both_arms!(registering_after_the_start_misses_nothing, |arm| async {
     let namespace = arm.namespace("late").await?;
@@ -273,9 +280,7 @@ on_both_arms!(a_server_name_that_does_not_resolve_says_so, |arm| async {
 
 on_both_arms!(an_expired_token_says_to_renew_it, |arm| async {
     let kubeconfig = changed_kubeconfig(&arm, |config| {
-        for auth in config.auth_infos.iter_mut().filter_map(|named| named.auth_info.as_mut()) {
-            auth.token = Some("expired-token-of-somebody".to_owned().into());
-        }
+        use_token(config, "expired-token-of-somebody");
     })?;
     let factory = factory(client_of(&kubeconfig, None).await?, "default");
     let pods = factory.informer::<Pod>()?;
@@ -291,7 +296,65 @@ on_both_arms!(an_expired_token_says_to_renew_it, |arm| async {
     Ok(())
 });
 
-on_both_arms!(a_malformed_kubeconfig_ends_a_program_with_its_cause, |arm| async {
+on_both_arms!(a_token_that_expires_later_is_told_and_the_store_stays, |arm| async {
+    let namespace = arm.namespace("expires").await?;
+    create_pod(&arm, &namespace, "one").await?;
+    let token = log_in_robot(&arm, &namespace).await?;
+    let kubeconfig = changed_kubeconfig(&arm, |config| use_token(config, &token))?;
+    let client = client_of(&kubeconfig, None).await?;
+    let factory = factory(client.clone(), &namespace);
+    let pods = factory.informer::<Pod>()?;
+    factory.start();
+    let lister = pods.synced_within(SOON).await?;
+
+    log_out_robot(&arm, &namespace).await?;
+    // A server may remember for some seconds that it knew the token.
+    let refused = async || match Api::<Pod>::namespaced(client.clone(), &namespace).get("one").await {
+        Err(kube::Error::Api(status)) if status.code == 401 => Ok(()),
+        other => anyhow::bail!("{other:?}"),
+    };
+    eventually_ok("the token is refused", SOON, refused).await?;
+    arm.cut_watches().await;
+    // First the watch broke, then it is not opened again.
+    let refused = |status: Status| async move {
+        let told = status.recent_errors.last().map(|error| error.message.clone());
+        told.filter(|told| told.contains(": 401 ")).map(|told| (status.state, told))
+    };
+    let mut refusals = std::pin::pin!(pods.status_changes().filter_map(refused));
+    let (state, cause) = timeout(SOON, refusals.next()).await?.context("it stopped")?;
+    ensure!(matches!(state, InformerState::BackingOff { .. }), "{state}");
+    let what = format!("watch pods.v1 in namespace {namespace}: 401 Unauthorized; ");
+    says(&cause, &[&what, "log in again or renew the token"])?;
+    ensure!(!cause.contains(&token), "a token in an error: {cause}");
+    ensure!(lister.namespace(&namespace).get("one").is_some() && pods.has_synced(), "the store was emptied");
+    factory.shutdown().await;
+    Ok(())
+});
+
+on_both_arms!(a_malformed_kubeconfig_is_named_and_not_quoted, |arm| async {
+    let good = std::fs::read_to_string(arm.kubeconfig())?;
+    let tokens = tokens_of(&good)?;
+    ensure!(tokens.len() == 3 && tokens.iter().all(|token| good.contains(token)), "tokens to look for");
+    let path = arm.folder().join("malformed-kubeconfig");
+    let connection = ConnectionArgs { kubeconfig: Some(path.clone()), ..ConnectionArgs::default() };
+    // Cut anywhere, in the middle of a token too.
+    let cuts = (1..10).map(|tenth| good.len() * tenth / 10);
+    let in_token = good.find(&tokens[1]).context("it is there")? + tokens[1].len() / 2;
+    for cut in cuts.chain([in_token]) {
+        std::fs::write(&path, &good[..cut])?;
+        let error = connection.config(&Environment::default()).await.err().context("it is cut")?;
+        let shown = format!("{error} {error:?}");
+        let what_to_do = "compare it with `kubectl config view`";
+        says(&shown, &[&path.display().to_string(), "is malformed: ", " at line ", what_to_do])?;
+        ensure!(tokens.iter().all(|token| !shown.contains(&token[..token.len() / 2])), "{shown}");
+    }
+    std::fs::write(&path, good)?;
+    connection.config(&Environment::default()).await?;
+    Ok(())
+});
+
+// Without that: what the client library says by itself.
+on_both_arms!(a_malformed_kubeconfig_ends_an_example_with_its_cause, |arm| async {
     let good = std::fs::read_to_string(arm.kubeconfig())?;
     let path = arm.folder().join("malformed-kubeconfig");
     let unknown_context = "apiVersion: v1\nkind: Config\ncurrent-context: nobody-has-this\n";
@@ -389,20 +452,25 @@ async fn grant(arm: &Arm, namespace: &str) -> anyhow::Result<()> {
         server.auth().allow("nobody");
         return Ok(());
     }
-    let role = serde_json::json!({
+    allow(arm, namespace, json!({ "apiGroup": RBAC, "kind": "User", "name": "nobody" })).await
+}
+
+/// Lets a subject list and watch Pods in this namespace.
+async fn allow(arm: &Arm, namespace: &str, subject: Value) -> anyhow::Result<()> {
+    let role = json!({
         "metadata": { "name": "reader" },
-        "rules": [{ "apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"] }],
+        "rules": [{ "apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"] }],
     });
-    let binding = serde_json::json!({
+    let binding = json!({
         "metadata": { "name": "reader" },
-        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader" },
-        "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "nobody" }],
+        "roleRef": { "apiGroup": RBAC, "kind": "Role", "name": "reader" },
+        "subjects": [subject],
     });
     create::<Role>(arm, namespace, role).await?;
     create::<RoleBinding>(arm, namespace, binding).await
 }
 
-async fn create<K>(arm: &Arm, namespace: &str, object: serde_json::Value) -> anyhow::Result<()>
+async fn create<K>(arm: &Arm, namespace: &str, object: Value) -> anyhow::Result<()>
 where
     K: kube::Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
         + Serialize
@@ -413,6 +481,45 @@ where
     let object: K = serde_json::from_value(object)?;
     Api::<K>::namespaced(arm.direct().clone(), namespace).create(&PostParams::default(), &object).await?;
     Ok(())
+}
+
+/// Makes a user `robot` that may read Pods in this namespace, and returns its token.
+async fn log_in_robot(arm: &Arm, namespace: &str) -> anyhow::Result<String> {
+    if let Some(server) = arm.test_server() {
+        server.auth().add_token("token-of-robot", "robot");
+        return Ok("token-of-robot".to_owned());
+    }
+    create::<ServiceAccount>(arm, namespace, json!({ "metadata": { "name": "robot" } })).await?;
+    allow(arm, namespace, json!({ "kind": "ServiceAccount", "name": "robot", "namespace": namespace }))
+        .await?;
+    let accounts = Api::<ServiceAccount>::namespaced(arm.direct().clone(), namespace);
+    let (params, request) = (PostParams::default(), TokenRequest::default());
+    let granted = accounts.create_token_request("robot", &params, &request).await?;
+    granted.status.and_then(|status| status.token).context("an answer without a token")
+}
+
+/// From now on the token of `robot` is worth nothing.
+async fn log_out_robot(arm: &Arm, namespace: &str) -> anyhow::Result<()> {
+    match arm.test_server() {
+        Some(server) => server.auth().revoke_token("token-of-robot"),
+        None => {
+            let accounts = Api::<ServiceAccount>::namespaced(arm.direct().clone(), namespace);
+            accounts.delete("robot", &DeleteParams::default()).await?;
+        }
+    }
+    Ok(())
+}
+
+fn tokens_of(kubeconfig: &str) -> anyhow::Result<Vec<String>> {
+    let kubeconfig = serde_json::to_value(Kubeconfig::from_yaml(kubeconfig)?)?;
+    let users = kubeconfig["users"].as_array().context("users")?;
+    users.iter().map(|user| Ok(user["user"]["token"].as_str().context("a token")?.to_owned())).collect()
+}
+
+fn use_token(config: &mut Kubeconfig, token: &str) {
+    for user in config.auth_infos.iter_mut().filter_map(|named| named.auth_info.as_mut()) {
+        user.token = Some(token.to_owned().into());
+    }
 }
 
 /// The arm's kubeconfig with a change, in the arm's folder.
