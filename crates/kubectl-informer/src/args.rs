@@ -68,7 +68,7 @@ pub struct SelectionArgs {
 /// Arguments of `watch`.
 #[derive(Debug, Clone, Parser)]
 pub struct WatchArgs {
-    /// What to watch: RESOURCE[.VERSION][.GROUP], several separated by commas or spaces.
+    /// What to watch: `RESOURCE[.VERSION][.GROUP]`, several separated by commas or spaces.
     #[arg(required = true, value_name = "RESOURCE")]
     pub resources: Vec<String>,
     /// Which objects.
@@ -99,7 +99,7 @@ pub enum WatchOutput {
 /// Arguments of `get`.
 #[derive(Debug, Clone, Parser)]
 pub struct GetArgs {
-    /// What to get: RESOURCE[.VERSION][.GROUP], several separated by commas.
+    /// What to get: `RESOURCE[.VERSION][.GROUP]`, several separated by commas.
     #[arg(value_name = "RESOURCE")]
     pub resources: String,
     /// Only the objects with these names.

@@ -30,6 +30,8 @@ impl Progress {
         while let Some(status) = changes.next().await {
             if status.has_synced {
                 bar = None;
+            } else if status.state == InformerState::NotStarted {
+                continue;
             } else if let (Some(bars), None) = (&self.bars, &bar) {
                 bar = Some(Bar::new(bars));
             }
