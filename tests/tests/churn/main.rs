@@ -10,7 +10,6 @@ mod writer;
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +20,6 @@ use informer_tests::fixtures::install_widgets;
 use informer_tests::harness::Arm;
 use informer_tests::helpers::{differences, eventually_ok, raw_list};
 use informer_tests::on_both_arms;
-use informer_tests::real::client_of;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use kube::api::DynamicObject;
@@ -91,14 +89,14 @@ impl<'a> Churn<'a> {
             namespaces.push(arm.namespace("churn").await?);
         }
         install_widgets(arm.direct()).await?;
-        let client = client_of(&kubeconfig(arm), None).await?;
-        let mut writer = Writer::new(&client, namespaces, PODS + SPARE_PODS, WIDGETS + SPARE_WIDGETS, seed);
+        let mut writer =
+            Writer::new(arm.direct(), namespaces, PODS + SPARE_PODS, WIDGETS + SPARE_WIDGETS, seed);
         writer.create_markers().await?;
         let mut first = writer.creates(Kind::Pod, 0, PODS / 4);
         first.extend(writer.creates(Kind::Widget, 0, WIDGETS / 4));
         all_done(&writer.carry_out(first).await)?;
 
-        let factory = SharedInformerFactory::builder(arm.direct().clone()).build();
+        let factory = SharedInformerFactory::builder(arm.client().await?).build();
         let pods = factory.informer::<Pod>()?;
         let widgets = factory.for_resource("example.com", "v1", "widgets").await?;
         let (prompt, slow) = (History::new("the prompt handler"), History::new("the slow handler"));
@@ -161,7 +159,7 @@ impl<'a> Churn<'a> {
                 all_done(&self.writer.carry_out(rest).await)?;
                 None
             }
-            _ if OUTAGES.contains(&round) => Some(self.outage().await?),
+            _ if OUTAGES.contains(&round) => Some(self.outage(round == OUTAGES[0]).await?),
             _ => {
                 let operations = self.writer.round(OPERATIONS);
                 let until = self.writer.tried() + OPERATIONS / 2;
@@ -193,14 +191,15 @@ impl<'a> Churn<'a> {
     }
 
     /// Kills the API server in the middle of a round, starts it again once everybody has told of it, and
-    /// deletes and replaces objects before they are back.
-    async fn outage(&mut self) -> anyhow::Result<[Outage; 2]> {
+    /// at once deletes and replaces objects: in a race with those who come back, or before they can.
+    async fn outage(&mut self, race: bool) -> anyhow::Result<[Outage; 2]> {
         let operations = self.writer.round(OPERATIONS);
         let until = self.writer.tried() + OPERATIONS / 2;
         let kill = async {
             self.writer.has_tried(until).await;
             let began = [self.pods_told.outage(), self.widgets_told.outage()];
             self.arm.kill_server().await?;
+            self.arm.begin_outage().await;
             anyhow::Ok(began)
         };
         let (cut_short, began) = tokio::join!(self.writer.carry_out(operations), kill);
@@ -208,9 +207,17 @@ impl<'a> Churn<'a> {
         ensure!(!cut_short.failed.is_empty(), "the server was killed after the round: {cut_short:?}");
         self.pods_told.of(began[0], DEADLINE).await?;
         self.widgets_told.of(began[1], DEADLINE).await?;
+        if race {
+            self.arm.end_outage().await;
+        }
         self.arm.start_server().await?;
         let losses = self.writer.losses(OPERATIONS / 2);
         let losses = self.writer.carry_out(losses).await;
+        if let Some(server) = self.arm.test_server() {
+            // The real server has forgotten by dying.
+            server.cluster().compact();
+        }
+        self.arm.end_outage().await;
         // A server that has just started refuses a request now and then.
         ensure!(losses.done > OPERATIONS / 8, "the server is not back: {losses:?}");
         Ok(began)
@@ -304,11 +311,6 @@ fn same(
 ) -> anyhow::Result<()> {
     ensure!(left == right, "{what} is not what the server lists: {}", differences(left, right));
     Ok(())
-}
-
-/// A kubeconfig that leads to the server itself where it can: an honest outage refuses connections.
-fn kubeconfig(arm: &Arm) -> PathBuf {
-    arm.real_cluster().map_or_else(|| arm.kubeconfig(), |cluster| cluster.kubeconfig_path())
 }
 
 fn none_failed(outcome: &Outcome) -> anyhow::Result<()> {
