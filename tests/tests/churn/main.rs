@@ -6,6 +6,7 @@
 
 mod history;
 mod outages;
+mod programs;
 mod writer;
 
 use std::collections::BTreeMap;
@@ -27,7 +28,8 @@ use tokio::time::timeout;
 
 use history::{Gate, GateKeeper, History};
 use outages::{Outage, Told};
-use writer::{Kind, Outcome, Writer};
+use programs::{Gateway, Watch, parse_kubectl};
+use writer::{Kind, LABEL, Outcome, Writer};
 
 const NAMESPACES: usize = 10;
 const PODS: usize = 2_000;
@@ -49,6 +51,9 @@ const LATE: usize = 5;
 
 /// Far above what anything here takes: what is waited for comes, or something is broken.
 const DEADLINE: Duration = Duration::from_secs(60);
+
+/// What the gateway is asked for.
+const TIER: &str = "gold";
 
 const PODS_PATH: &str = "/api/v1/pods";
 const WIDGETS_PATH: &str = "/apis/example.com/v1/widgets";
@@ -79,6 +84,8 @@ struct Churn<'a> {
     gate: GateKeeper,
     pods_told: Told,
     widgets_told: Told,
+    watch: Watch,
+    gateway: Gateway,
 }
 
 impl<'a> Churn<'a> {
@@ -89,6 +96,7 @@ impl<'a> Churn<'a> {
             namespaces.push(arm.namespace("churn").await?);
         }
         install_widgets(arm.direct()).await?;
+        let program = programs::build().await?;
         let mut writer =
             Writer::new(arm.direct(), namespaces, PODS + SPARE_PODS, WIDGETS + SPARE_WIDGETS, seed);
         writer.create_markers().await?;
@@ -119,6 +127,8 @@ impl<'a> Churn<'a> {
         let (pods_told, widgets_told) =
             (Told::by("the Pods' status", &pods), Told::by("the Widgets' status", &widgets));
         factory.start();
+        let watch = Watch::start(&program, &arm.kubeconfig()).await?;
+        let gateway = Gateway::start(&program, &arm.kubeconfig(), DEADLINE).await?;
         pods.synced_within(DEADLINE).await?;
         widgets.synced_within(DEADLINE).await?;
         let gate = GateKeeper(gate);
@@ -136,6 +146,8 @@ impl<'a> Churn<'a> {
             gate,
             pods_told,
             widgets_told,
+            watch,
+            gateway,
         })
     }
 
@@ -174,7 +186,8 @@ impl<'a> Churn<'a> {
             }
         };
         self.quiet_point(round).await?;
-        if let Some([pods, widgets]) = outage {
+        if let Some(([pods, widgets], lines)) = outage {
+            self.watch.says("watching again", lines, DEADLINE).await?;
             self.pods_told.recovered(&self.pods, pods, DEADLINE).await?;
             self.widgets_told.recovered(&self.widgets, widgets, DEADLINE).await?;
         }
@@ -192,7 +205,8 @@ impl<'a> Churn<'a> {
 
     /// Kills the API server in the middle of a round, starts it again once everybody has told of it, and
     /// at once deletes and replaces objects: in a race with those who come back, or before they can.
-    async fn outage(&mut self, race: bool) -> anyhow::Result<[Outage; 2]> {
+    async fn outage(&mut self, race: bool) -> anyhow::Result<([Outage; 2], usize)> {
+        let lines = self.watch.lines_said();
         let operations = self.writer.round(OPERATIONS);
         let until = self.writer.tried() + OPERATIONS / 2;
         let kill = async {
@@ -207,6 +221,8 @@ impl<'a> Churn<'a> {
         ensure!(!cut_short.failed.is_empty(), "the server was killed after the round: {cut_short:?}");
         self.pods_told.of(began[0], DEADLINE).await?;
         self.widgets_told.of(began[1], DEADLINE).await?;
+        self.watch.says("trying again", lines, DEADLINE).await?;
+        self.gateway.warns(&asked("pods"), DEADLINE).await?;
         if race {
             self.arm.end_outage().await;
         }
@@ -220,7 +236,7 @@ impl<'a> Churn<'a> {
         self.arm.end_outage().await;
         // A server that has just started refuses a request now and then.
         ensure!(losses.done > OPERATIONS / 8, "the server is not back: {losses:?}");
-        Ok(began)
+        Ok((began, lines))
     }
 
     /// Compares everything with the server, once everybody has reached the newest version.
@@ -237,6 +253,14 @@ impl<'a> Churn<'a> {
         let widgets = raw_list(self.arm.direct(), WIDGETS_PATH).await?;
         same("the store of Pods", &store(&self.pods)?, &pods)?;
         same("the store of Widgets", &store(&self.widgets)?, &widgets)?;
+
+        let gold = self.labelled(PODS_PATH).await?;
+        ensure!(gold.len() > PODS / 10 && gold.len() < PODS, "{} Pods are {TIER}", gold.len());
+        let answer = self.gateway.list(&asked("pods"), &pods_version, DEADLINE).await?;
+        same("the gateway's answer about Pods", &answer, &gold)?;
+        let answer = self.gateway.list(&asked("example.com/v1/widgets"), &widgets_version, DEADLINE).await?;
+        same("the gateway's answer about Widgets", &answer, &self.labelled(WIDGETS_PATH).await?)?;
+        self.watch.reaches(&pods, DEADLINE).await?;
 
         self.gate.open();
         self.prompt.reaches(&pods, DEADLINE).await?;
@@ -272,10 +296,26 @@ impl<'a> Churn<'a> {
         Ok(())
     }
 
+    /// What `kubectl get -A -l` says, or on the other arm what it would ask for.
+    async fn labelled(&self, path: &str) -> anyhow::Result<BTreeMap<String, (String, String)>> {
+        let selector = format!("{LABEL}={TIER}");
+        let Some(cluster) = self.arm.real_cluster() else {
+            let selector = selector.replace('/', "%2F").replace('=', "%3D");
+            return raw_list(self.arm.direct(), &format!("{path}?labelSelector={selector}")).await;
+        };
+        let resource = path.rsplit('/').next().unwrap_or_default();
+        parse_kubectl(&cluster.kubectl(["get", resource, "-A", "-l", &selector, "-o", "json"]).await?)
+    }
+
     fn describe(&self, round: usize) -> String {
         let (pods, widgets) = (self.pods.status(), self.widgets.status());
         format!("round {round} of seed {}\n{pods}\n{pods:#?}\n{widgets}\n{widgets:#?}", self.seed)
     }
+}
+
+/// How the gateway is asked for the objects of the tier.
+fn asked(resource: &str) -> String {
+    format!("/{resource}?labels[{LABEL}]={TIER}")
 }
 
 async fn reached<T: Send + Sync + 'static>(
