@@ -141,6 +141,11 @@ impl Script {
         self.0.recv().await.expect("the informer lives")
     }
 
+    /// Whether the source is dropped before it is asked for anything more.
+    pub(crate) async fn is_over(&mut self) -> bool {
+        soon(self.0.recv()).await.is_none()
+    }
+
     /// The next call if there is one already.
     pub(crate) fn call_now(&mut self) -> Option<Call> {
         self.0.try_recv().ok()
