@@ -16,8 +16,8 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc as channel, oneshot};
 
-/// How long anything may take that has to happen at all.
-pub(crate) const LONG: Duration = Duration::from_secs(20);
+/// How long anything may take that has to happen at all, on a paused clock too: longer than any timeout.
+pub(crate) const LONG: Duration = Duration::from_secs(300);
 
 /// Fails instead of hanging.
 pub(crate) async fn soon<O>(what: impl Future<Output = O>) -> O {

@@ -1,0 +1,256 @@
+//! Bodies that are not as they should be (G30), byte by byte through the real source.
+
+mod common;
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use bytes::Bytes;
+use common::{object, soon, status_where, value_of};
+use futures_util::stream::{self, BoxStream, StreamExt};
+use http::{Request, Response};
+use http_body::Frame;
+use http_body_util::StreamBody;
+use informer::source::KubeSource;
+use informer::{Event, InformerOptions, InformerState, Resource, Scope, SharedInformer};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::client::Body;
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+
+type Chunk = Result<Frame<Bytes>, Infallible>;
+type Chunks = StreamBody<BoxStream<'static, Chunk>>;
+
+/// A server whose answers the test writes.
+struct Server(mpsc::UnboundedReceiver<(String, oneshot::Sender<Response<Chunks>>)>);
+
+/// A body that is being written; it ends when dropped.
+struct Answer(mpsc::UnboundedSender<Chunk>);
+
+impl Server {
+    /// Begins to answer the next request; gives its path and query.
+    async fn answer(&mut self, headers: &[(&str, &str)]) -> (String, Answer) {
+        let (asked, reply) = soon(self.0.recv()).await.expect("the informer lives");
+        let (sender, chunks) = mpsc::unbounded_channel::<Chunk>();
+        let chunks = stream::unfold(chunks, |mut chunks| async { Some((chunks.recv().await?, chunks)) });
+        let mut response = Response::new(StreamBody::new(chunks.boxed()));
+        for (name, value) in headers {
+            let name: http::HeaderName = name.parse().unwrap();
+            response.headers_mut().insert(name, value.parse().unwrap());
+        }
+        _ = reply.send(response);
+        (asked, Answer(sender))
+    }
+
+    async fn list(&mut self, version: u64, items: &[Value]) {
+        let (asked, answer) = self.answer(&[]).await;
+        assert!(!asked.contains("watch=true"), "a list was expected: {asked}");
+        answer.text(&list(version, items));
+    }
+
+    async fn watch(&mut self, version: u64) -> Answer {
+        let (asked, answer) = self.answer(&[]).await;
+        assert!(asked.contains("watch=true"), "a watch was expected: {asked}");
+        assert!(asked.contains(&format!("resourceVersion={version}")), "{asked}");
+        answer
+    }
+}
+
+impl Answer {
+    fn text(&self, text: &str) {
+        _ = self.0.send(Ok(Frame::data(Bytes::from(text.to_owned()))));
+    }
+}
+
+fn list(version: u64, items: &[Value]) -> String {
+    json!({ "kind": "ConfigMapList", "apiVersion": "v1", "metadata": { "resourceVersion": version.to_string() }, "items": items })
+        .to_string()
+}
+
+fn frame(kind: &str, object: &Value) -> String {
+    format!("{}\n", json!({ "type": kind, "object": object }))
+}
+
+/// An object whose data cannot be decoded.
+fn bad(name: &str, version: u64) -> Value {
+    let mut object = object(name, version, "");
+    object["data"] = "hunter2".into();
+    object
+}
+
+fn informer(options: InformerOptions<ConfigMap>) -> (SharedInformer<ConfigMap>, Server) {
+    let (asked, server) = mpsc::unbounded_channel();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (reply, answer) = oneshot::channel();
+        _ = asked.send((request.uri().to_string(), reply));
+        async move {
+            match answer.await {
+                Ok(response) => Ok::<_, Infallible>(response),
+                Err(_) => std::future::pending().await,
+            }
+        }
+    });
+    let client = kube::Client::new(service, "default");
+    let resource = Resource::of::<ConfigMap>();
+    let source = KubeSource::new(client, resource.clone(), Scope::all()).max_object_bytes(1000);
+    let informer = SharedInformer::new(source, resource, options.streaming_lists(false));
+    informer.start();
+    (informer, Server(server))
+}
+
+fn options() -> InformerOptions<ConfigMap> {
+    InformerOptions::new()
+}
+
+#[tokio::test(start_paused = true)]
+async fn g30_a_broken_frame_ends_the_connection_and_the_watch_goes_on_from_the_last_good_one() {
+    let oversized = frame("MODIFIED", &object("big", 13, &"x".repeat(2000)));
+    for (broken, words) in [
+        ("{\"type\":\"ADDED\",\"object\":{\"kin", "ended"),
+        ("{\"type\":\"ADDED\",\"object\":nonsense}\n", ""),
+        ("<html>", ""),
+        (oversized.as_str(), "1000"),
+    ] {
+        let (informer, mut server) = informer(options());
+        server.list(10, &[object("a", 1, "1")]).await;
+        let watch = server.watch(10).await;
+        // The good frame and the broken one arrive together.
+        watch.text(&format!("{}{broken}", frame("MODIFIED", &object("a", 12, "2"))));
+        drop(watch);
+        let status = status_where(&informer, |status| status.counters.errors == 1).await;
+        assert!(status.recent_errors[0].message.contains(words), "{broken}: {status:?}");
+        assert_eq!(value_of(&informer.unsynced_store().list()[0]), "2", "the good one counts");
+        let watch = server.watch(12).await;
+        // The same again: a relist.
+        watch.text(broken);
+        drop(watch);
+        server.list(20, &[object("a", 12, "2"), object("b", 13, "1")]).await;
+        let _watch = server.watch(20).await;
+        soon(informer.wait_for(20)).await.unwrap();
+        assert_eq!(informer.unsynced_store().len(), 2);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn g30_an_undecodable_version_keeps_the_last_good_one_and_a_delete_is_a_delete() {
+    let (informer, mut server) = informer(options());
+    let mut events = informer.events().unwrap();
+    server.list(10, &[object("a", 1, "1"), bad("listed", 2)]).await;
+    assert!(soon(events.next()).await.unwrap().is_initial());
+    let watch = server.watch(10).await;
+    watch.text(&frame("MODIFIED", &bad("a", 11)));
+    watch.text(&frame("ADDED", &bad("new", 12)));
+    soon(informer.wait_for(12)).await.unwrap();
+    let lister = informer.unsynced_store();
+    assert_eq!((lister.len(), value_of(&lister.list()[0])), (1, "1"));
+    let stale: Vec<String> =
+        informer.status().stale.iter().map(|stale| stale.key.name().to_owned()).collect();
+    assert_eq!(stale, ["a", "listed", "new"]);
+    assert!(informer.status().stale[0].cause.starts_with("data: invalid type: string, expected"));
+
+    // In a relist it counts as present, as long as the server has it.
+    watch.text(&frame(
+        "ERROR",
+        &json!({ "kind": "Status", "code": 410, "reason": "Expired", "message": "old" }),
+    ));
+    server.list(20, &[bad("a", 11)]).await;
+    let watch = server.watch(20).await;
+    soon(informer.wait_for(20)).await.unwrap();
+    assert_eq!(lister.len(), 1);
+    assert_eq!(informer.status().undecodable, 1);
+
+    watch.text(&frame("DELETED", &bad("a", 21)));
+    soon(informer.wait_for(21)).await.unwrap();
+    assert!(lister.is_empty());
+    assert_eq!(informer.status().undecodable, 0);
+    let Some(Event::Deleted(gone)) = soon(events.next()).await else { panic!("it was deleted") };
+    assert_eq!((value_of(&gone.last), gone.final_state), ("1", informer::FinalState::Unknown));
+    assert!(!format!("{:?} {}", informer.status(), informer.status()).contains("hunter2"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn g30_an_undecodable_successor_ends_the_object_that_had_its_name() {
+    let (informer, mut server) = informer(options());
+    server.list(10, &[object("a", 1, "1"), object("b", 2, "1")]).await;
+    let watch = server.watch(10).await;
+    let mut successor = bad("a", 11);
+    successor["metadata"]["uid"] = "another".into();
+    watch.text(&frame("MODIFIED", &successor));
+    soon(informer.wait_for(11)).await.unwrap();
+    let lister = informer.unsynced_store();
+    assert_eq!(lister.len(), 1);
+    assert!(lister.find("default", "a").is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn g30_strict_fails_loudly() {
+    let (informer, mut server) = informer(options().strict());
+    server.list(10, &[object("a", 1, "1"), bad("b", 2)]).await;
+    let status =
+        status_where(&informer, |status| matches!(status.state, InformerState::Degraded { .. })).await;
+    assert!(!status.has_synced);
+    assert!(status.state.to_string().contains("default/b: data: invalid type"), "{}", status.state);
+    server.list(11, &[object("a", 1, "1")]).await;
+    let watch = server.watch(11).await;
+    watch.text(&frame("MODIFIED", &bad("a", 12)));
+    status_where(&informer, |status| matches!(status.state, InformerState::Degraded { .. })).await;
+    assert_eq!(informer.last_sync_resource_version(), 11.into());
+}
+
+#[tokio::test(start_paused = true)]
+async fn g30_a_compressed_watch_is_refused_with_a_reason() {
+    let (informer, mut server) = informer(options());
+    server.list(10, &[]).await;
+    let (_, answer) = server.answer(&[("content-encoding", "gzip")]).await;
+    answer.text("\u{1f}not for us");
+    let status = status_where(&informer, |status| status.counters.errors == 1).await;
+    assert!(status.recent_errors[0].message.contains("proxy"), "{status:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn g30_a_body_that_is_no_list_is_a_failure_and_never_an_empty_list() {
+    let (informer, mut server) = informer(options());
+    for body in
+        ["{}", "", "[]", "{\"kind\":\"Status\",\"code\":500}", "{\"kind\":\"ConfigMapList\",\"items\":["]
+    {
+        let (_, answer) = server.answer(&[]).await;
+        answer.text(body);
+        drop(answer);
+    }
+    server.list(10, &[]).await;
+    server.watch(10).await;
+    soon(informer.synced()).await.unwrap();
+    assert_eq!(informer.status().counters.errors, 5, "{:?}", informer.status().recent_errors);
+}
+
+#[tokio::test(start_paused = true)]
+async fn g29_a_silent_list_is_given_up_and_bytes_that_drip_are_a_sign_of_life() {
+    let (informer, mut server) = informer(options());
+    let (_, silent) = server.answer(&[]).await;
+    let (_, dripping) = server.answer(&[]).await;
+    assert!(silent.0.is_closed(), "the silent one was given up");
+    let text = list(10, &[object("a", 1, "1")]);
+    for byte in text.chars() {
+        dripping.text(&byte.to_string());
+        tokio::time::sleep(Duration::from_secs(10)).await;
+    }
+    drop(dripping);
+    assert_eq!(soon(informer.synced()).await.unwrap().len(), 1);
+    assert_eq!(informer.status().counters.errors, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn g29_a_watch_that_went_silent_is_dropped_and_resumed() {
+    let (informer, mut server) = informer(options());
+    server.list(10, &[]).await;
+    let watch = server.watch(10).await;
+    let bookmark =
+        json!({ "kind": "ConfigMap", "apiVersion": "v1", "metadata": { "resourceVersion": "15" } });
+    watch.text(&frame("BOOKMARK", &bookmark));
+    soon(informer.wait_for(15)).await.unwrap();
+    // The probe for a changed history, then three missed bookmarks.
+    let (asked, _probe) = server.answer(&[]).await;
+    assert!(asked.contains("limit=1") && asked.contains("resourceVersion=15"), "{asked}");
+    let _again = server.watch(15).await;
+    assert!(watch.0.is_closed());
+}
