@@ -1,0 +1,263 @@
+//! Reading the store, in every form that objects can be kept in (G10 to G14), and the parts used alone.
+
+mod common;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use common::{config_map, note, object, scripted, scripted_informer, soon, value_of};
+use informer::source::FailureKind;
+use informer::store::IndexError;
+use informer::{
+    Controller, Delta, Error, EventHandler, HasLabels, Index, Informer, InformerOptions, Resource,
+    SharedInformerFactory, indexes,
+};
+use informer_testkit::{TestServer, Verb};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use kube::core::DynamicObject;
+use serde_json::json;
+use tokio::sync::mpsc;
+
+fn factory(server: &TestServer) -> SharedInformerFactory {
+    SharedInformerFactory::builder(kube::Client::new(server.service(), "default")).build()
+}
+
+fn pod(name: &str, app: &str, node: &str) -> serde_json::Value {
+    json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": { "name": name, "labels": { "app": app } },
+        "spec": { "nodeName": node, "containers": [{ "name": "c", "image": "i" }] },
+    })
+}
+
+#[tokio::test]
+async fn g11_an_index_added_while_running_is_complete_and_missing_from_older_snapshots() {
+    let (informer, mut script) = scripted_informer();
+    informer.start();
+    script.list(9, &[object("a", 1, "x"), object("b", 2, "y")]).await;
+    let lister = soon(informer.synced()).await.unwrap();
+    let before = lister.snapshot();
+    let index = informer
+        .add_index("value", |object: &ConfigMap, values| values.extend(Some(value_of(object))))
+        .await
+        .unwrap();
+    assert_eq!(lister.by_index(&index, "y").unwrap().len(), 1);
+    assert!(matches!(before.by_index(&index, "y"), Err(IndexError::Missing { .. })));
+    let error = informer.add_index("value", |_: &ConfigMap, _| ()).await.unwrap_err();
+    assert!(matches!(error, Error::Index(IndexError::Duplicate { .. })), "{error}");
+    let other = Index::new("value", |_: &ConfigMap, _| ());
+    assert!(lister.by_index(&other, "y").is_err(), "indexes are told apart by more than their names");
+
+    let (_, feed) = script.watch().await;
+    feed.send("MODIFIED", &object("b", 10, "x"));
+    soon(informer.wait_for(10)).await.unwrap();
+    assert_eq!(lister.index_keys(&index, "x").unwrap().len(), 2);
+    assert!(lister.by_index(&index, "y").unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn g11_an_index_function_that_panics_is_reported_and_harms_its_object_and_index_only() {
+    let (informer, mut script) = scripted_informer();
+    informer.start();
+    script.list(9, &[object("bad", 1, "x"), object("good", 2, "x")]).await;
+    let lister = soon(informer.synced()).await.unwrap();
+    let picky = |object: &ConfigMap, values: &mut informer::IndexValues| {
+        assert!(object.metadata.name.as_deref() != Some("bad"), "not this one");
+        values.push("all");
+    };
+    let index = informer.add_index("picky", picky).await.unwrap();
+    assert_eq!(lister.index_keys(&index, "all").unwrap().len(), 1);
+    let status = informer.status();
+    assert_eq!(status.recent_errors.len(), 1, "told at once, not with the next event");
+    assert_eq!(status.recent_errors[0].phase, "index");
+    assert!(status.recent_errors[0].message.contains("picky panicked on default/bad"), "{status:?}");
+    assert_eq!(lister.len(), 2);
+}
+
+#[tokio::test]
+async fn g12_selectors_use_label_indexes_and_agree_with_a_scan() {
+    let server = TestServer::start().await.unwrap();
+    for n in 0..30 {
+        server
+            .cluster()
+            .create(&pod(&format!("p{n}"), ["web", "db", "job"][n % 3], &format!("node-{}", n % 2)))
+            .unwrap();
+    }
+    let factory = factory(&server);
+    let pods = factory.informer::<Pod>().unwrap();
+    factory.start();
+    let lister = soon(pods.synced()).await.unwrap();
+    let selectors = ["app=web", "app in (db,web)", "app!=web", "app,!missing", "app=web,app!=web", ""];
+    let names = |selector: &str| -> Vec<_> {
+        lister.select(selector).unwrap().entries().map(|entry| entry.key.clone()).collect()
+    };
+    let scanned: Vec<_> = selectors.iter().map(|selector| names(selector)).collect();
+    let (first, second) = tokio::join!(pods.add_label_index("app"), pods.add_label_index("app"));
+    assert_eq!(first.unwrap().name(), second.unwrap().name());
+    let indexed: Vec<_> = selectors.iter().map(|selector| names(selector)).collect();
+    assert_eq!(indexed, scanned);
+    assert_eq!(scanned.iter().map(Vec::len).collect::<Vec<_>>(), [10, 20, 20, 30, 0, 30]);
+    assert_eq!(lister.namespace("default").select("app=db").unwrap().count(), 10);
+    assert_eq!(lister.namespace("other").select("app=db").unwrap().count(), 0);
+    let error = lister.select("app in web").unwrap_err();
+    assert!(!error.to_string().is_empty());
+
+    let by_node = indexes::by_node_name();
+    pods.add_ready_index(&by_node).await.unwrap();
+    pods.add_ready_index(&by_node).await.unwrap();
+    assert_eq!(lister.by_index(&by_node, "node-1").unwrap().len(), 15);
+}
+
+#[tokio::test]
+async fn g12_the_selectors_of_an_informer_work_on_the_server() {
+    let server = TestServer::start().await.unwrap();
+    for n in 0..9 {
+        server.cluster().create(&pod(&format!("p{n}"), ["web", "db"][n % 2], "node-1")).unwrap();
+    }
+    let factory = factory(&server);
+    let options = || InformerOptions::<Pod>::new();
+    let web = factory.informer_with(options().labels("app=web".parse().unwrap())).unwrap();
+    let one = factory.informer_with(options().fields("metadata.name=p3".parse().unwrap())).unwrap();
+    factory.start();
+    assert_eq!(soon(web.synced()).await.unwrap().len(), 5);
+    let one = soon(one.synced()).await.unwrap();
+    assert_eq!(one.len(), 1);
+    // An object that ceases to match is gone for this informer.
+    let mut changed = pod("p0", "db", "node-1");
+    changed["metadata"]["namespace"] = "default".into();
+    server.cluster().apply(&changed).unwrap();
+    soon(web.wait_for(server.cluster().version().to_string().as_str())).await.unwrap();
+    assert_eq!(web.unsynced_store().len(), 4);
+}
+
+#[tokio::test]
+async fn g14_wait_for_reads_ones_own_writes() {
+    let server = TestServer::start().await.unwrap();
+    let factory = factory(&server);
+    let informer = factory.informer::<ConfigMap>().unwrap();
+    factory.start();
+    for n in 0..20 {
+        server.cluster().apply(&config_map("a", &n.to_string())).unwrap();
+        let version = server.cluster().version();
+        soon(informer.wait_for(version)).await.unwrap();
+        let snapshot = informer.unsynced_store().snapshot();
+        assert!(snapshot.version().has_reached(&version.into()));
+        assert_eq!(value_of(snapshot.find("default", "a").unwrap().object()), n.to_string());
+    }
+    assert_eq!(informer.last_sync_resource_version(), server.cluster().version().into());
+}
+
+#[derive(serde::Deserialize)]
+struct Slim {
+    metadata: SlimMeta,
+    spec: SlimSpec,
+}
+
+#[derive(serde::Deserialize)]
+struct SlimMeta {
+    labels: std::collections::BTreeMap<String, String>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SlimSpec {
+    node_name: String,
+}
+
+impl HasLabels for Slim {
+    fn label(&self, key: &str) -> Option<&str> {
+        self.metadata.labels.get(key).map(String::as_str)
+    }
+}
+
+#[tokio::test]
+async fn objects_may_be_kept_as_ones_own_struct_as_metadata_or_dynamically() {
+    let server = TestServer::start().await.unwrap();
+    server.cluster().create(&pod("a", "web", "node-1")).unwrap();
+    let factory = factory(&server);
+    let slim = factory.informer_as::<Slim>(Resource::of::<Pod>(), InformerOptions::new()).unwrap();
+    let metadata = factory.metadata::<Pod>(InformerOptions::new()).unwrap();
+    let dynamic =
+        factory.informer_as::<DynamicObject>(Resource::of::<Pod>(), InformerOptions::new()).unwrap();
+    factory.start();
+    let lister = soon(slim.synced()).await.unwrap();
+    assert_eq!(lister.find("default", "a").unwrap().spec.node_name, "node-1");
+    assert_eq!(lister.select("app=web").unwrap().count(), 1);
+    let held = soon(metadata.synced()).await.unwrap().find("default", "a").unwrap();
+    assert_eq!(held.metadata.labels.as_ref().map(|labels| labels["app"].as_str()), Some("web"));
+    let accepts: Vec<String> = server
+        .requests()
+        .verb(Verb::Watch)
+        .iter()
+        .map(|request| request.accept.clone())
+        .filter(|accept| accept.contains("as=PartialObjectMetadata"))
+        .collect();
+    assert_eq!(accepts.len(), 1, "the server is asked for no more than that");
+    let held = soon(dynamic.synced()).await.unwrap().find("default", "a").unwrap();
+    let types = held.types.clone().unwrap();
+    assert_eq!((types.api_version.as_str(), types.kind.as_str()), ("v1", "Pod"));
+    assert_eq!(held.data["spec"]["nodeName"], "node-1");
+    assert_eq!(factory.statuses().len(), 3, "three representations are three collections");
+}
+
+#[tokio::test]
+async fn for_resource_suggests_what_may_have_been_meant() {
+    let server = TestServer::start().await.unwrap();
+    let factory = factory(&server);
+    let error = factory.for_resource("", "v1", "deployments").await.unwrap_err();
+    assert!(error.to_string().contains("did you mean deployments.v1.apps"), "{error}");
+    let error = factory.for_resource("apps", "v1", "deployment").await.unwrap_err();
+    assert!(error.to_string().contains("did you mean deployments"), "{error}");
+    assert!(factory.statuses().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_hands_every_delta_to_ones_own_function_and_syncs_on_time() {
+    let (source, mut script) = scripted();
+    let options = InformerOptions::<ConfigMap>::new().streaming_lists(false).resync(Duration::from_secs(10));
+    let controller = Controller::new(source, Resource::of::<ConfigMap>(), options);
+    let (sender, mut deltas) = mpsc::unbounded_channel();
+    let task =
+        tokio::spawn(controller.run(move |delta: Delta<ConfigMap>| _ = sender.send(format!("{delta:?}"))));
+    script.list(9, &[object("a", 1, "1")]).await;
+    let (_, feed) = script.watch().await;
+    feed.send("DELETED", &object("a", 10, "1"));
+    let mut seen = Vec::new();
+    while seen.len() < 7 {
+        seen.push(soon(deltas.recv()).await.unwrap());
+    }
+    assert!(seen[0].starts_with("ReplaceStarted") && seen[2].starts_with("ReplaceFinished(9"), "{seen:?}");
+    assert!(seen[1].starts_with("Listed(") && seen[3].starts_with("Deleted("), "{seen:?}");
+    assert!(seen[4..].iter().all(|delta| delta == "Sync"), "{seen:?}");
+    task.abort();
+}
+
+struct Notes(Arc<Mutex<Vec<String>>>, mpsc::UnboundedSender<()>);
+
+impl EventHandler<ConfigMap> for Notes {
+    fn on_event(&mut self, event: &informer::Event<ConfigMap>) {
+        self.0.lock().unwrap().push(note(event));
+        _ = self.1.send(());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_informer_with_a_single_handler_runs_in_the_callers_task() {
+    let (source, mut script) = scripted();
+    let options = InformerOptions::<ConfigMap>::new().streaming_lists(false).resync(Duration::from_secs(10));
+    let informer = Informer::new(source, Resource::of::<ConfigMap>(), options);
+    let store = informer.store();
+    let (seen, (sender, mut told)) = (Arc::<Mutex<Vec<String>>>::default(), mpsc::unbounded_channel());
+    let task = tokio::spawn(informer.run(Notes(Arc::clone(&seen), sender)));
+    script.fail(FailureKind::Server, "list: 500").await;
+    script.list(9, &[object("a", 1, "1")]).await;
+    let (_, feed) = script.watch().await;
+    feed.send("MODIFIED", &object("a", 10, "2"));
+    for _ in 0..3 {
+        soon(told.recv()).await.unwrap();
+    }
+    assert_eq!(*seen.lock().unwrap(), ["add a=1 initial", "update a=1>2", "resync a=2"]);
+    task.abort();
+    assert!(task.await.unwrap_err().is_cancelled());
+    assert_eq!(store.snapshot().len(), 1, "the store outlives it");
+}
