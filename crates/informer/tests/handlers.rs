@@ -5,9 +5,9 @@ mod common;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{gate, note, notes, noting, object, scripted_informer, soon};
+use common::{gate, note, notes, noting, object, scripted_informer, soon, status_where};
 use futures_util::StreamExt;
-use informer::{Event, Lister};
+use informer::{Event, InformerState, Lister};
 use k8s_openapi::api::core::v1::ConfigMap;
 use tokio::sync::mpsc;
 
@@ -179,7 +179,7 @@ async fn g08_resyncs_come_at_each_registrations_own_period_also_to_one_that_came
     informer.start();
     script.list(BASE, &[object("a", 1, "1")]).await;
     let (_, _feed) = script.watch().await;
-    informer.synced().await.unwrap();
+    status_where(&informer, |status| matches!(status.state, InformerState::Watching { .. })).await;
     // The informer's task sleeps until its watch is due; a new resync must wake it.
     let options = informer::HandlerOptions::new().resync(Duration::from_secs(5));
     let mut stream = informer.events_with(&options).unwrap();

@@ -102,3 +102,21 @@ fn a_finished_queue_still_gives_what_it_holds() {
     assert_eq!(drain(&mut queue.lock()), ["Added(1)"]);
     assert!(queue.lock().is_over());
 }
+
+#[test]
+fn a_registration_that_comes_when_all_is_over_gets_what_there_is_and_ends() {
+    let mut fan_out = FanOut::<u32>::new();
+    fan_out.finish();
+    let (_, queue) = fan_out.add(4, None, || {});
+    let queue = queue.lock();
+    assert!(queue.is_over(), "nobody would ever end it");
+}
+
+#[test]
+fn g08_a_resync_period_without_end_never_comes() {
+    let mut fan_out = FanOut::<u32>::new();
+    let snapshot = crate::store::Store::new().reader().snapshot();
+    fan_out.add(4, Some(Duration::MAX), || {});
+    fan_out.start_initial(Duration::from_secs(1), &snapshot, None);
+    assert_eq!(fan_out.next_resync(), Some(Duration::MAX));
+}

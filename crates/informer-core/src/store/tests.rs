@@ -201,7 +201,7 @@ fn after_resumes_behind_a_key_that_may_be_gone() {
 fn g11_a_value_that_many_objects_share_finds_them_all() {
     let mut store = Store::new();
     let index = Index::new("parity", |object: &Obj, values| {
-        values.push(if object.tags[0] % 2 == 0 { "even" } else { "odd" })
+        values.push(if object.tags[0].is_multiple_of(2) { "even" } else { "odd" })
     });
     store.add_index(&index).unwrap();
     for number in 0..5_000_u32 {

@@ -1,0 +1,112 @@
+//! What is logged: only what nobody would hear of otherwise (G22, G31).
+
+mod common;
+
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use common::{scripted, scripted_informer, soon, status_where};
+use informer::source::FailureKind;
+use informer::{Controller, Delta, InformerOptions, Resource};
+use k8s_openapi::api::core::v1::ConfigMap;
+use tracing::field::{Field, Visit};
+use tracing::subscriber::DefaultGuard;
+use tracing::{Event, Level, Metadata, Subscriber, span};
+
+/// Keeps the warnings of this thread.
+#[derive(Clone, Default)]
+struct Warnings(Arc<Mutex<Vec<String>>>);
+
+impl Warnings {
+    fn listen() -> (Self, DefaultGuard) {
+        let warnings = Self::default();
+        let guard = tracing::subscriber::set_default(warnings.clone());
+        (warnings, guard)
+    }
+
+    fn count(&self, text: &str) -> usize {
+        self.0.lock().unwrap().iter().filter(|warning| warning.contains(text)).count()
+    }
+}
+
+impl Subscriber for Warnings {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() == Level::WARN && metadata.target().starts_with("informer")
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        struct Text(String);
+        impl Visit for Text {
+            fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+                _ = write!(self.0, "{field}={value:?} ");
+            }
+        }
+        let mut text = Text(String::new());
+        event.record(&mut text);
+        self.0.lock().unwrap().push(text.0);
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+    fn enter(&self, _: &span::Id) {}
+    fn exit(&self, _: &span::Id) {}
+}
+
+#[tokio::test(start_paused = true)]
+async fn g22_a_wait_for_what_nobody_started_is_warned_of_after_5_s() {
+    let (warnings, _guard) = Warnings::listen();
+    let (informer, _script) = scripted_informer();
+    let wait = informer.synced_within(Duration::from_millis(4900)).await;
+    assert!(wait.is_err());
+    assert_eq!(warnings.count("nobody has started"), 0);
+    informer.synced_within(Duration::from_millis(5100)).await.unwrap_err();
+    assert_eq!(warnings.count("nobody has started"), 1);
+    informer.start();
+    informer.synced_within(Duration::from_secs(6)).await.unwrap_err();
+    assert_eq!(warnings.count("nobody has started"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn g31_failing_lists_are_warned_of_unless_somebody_follows_the_status() {
+    let (warnings, _guard) = Warnings::listen();
+    let (informer, mut script) = scripted_informer();
+    // Who waits for the list does not hear of failures by that.
+    let waiting = tokio::spawn({
+        let informer = informer.clone();
+        async move { informer.synced().await.is_ok() }
+    });
+    informer.start();
+    script.fail(FailureKind::Forbidden, "list: 403").await;
+    script.fail(FailureKind::Forbidden, "list: 403").await;
+    status_where(&informer, |status| status.counters.errors == 2).await;
+    assert!(warnings.count("list: 403") >= 1);
+    let before = warnings.count("list: 403");
+    let _follower = informer.status_changes();
+    script.fail(FailureKind::Forbidden, "list: 403").await;
+    script.list(9, &[]).await;
+    assert!(soon(waiting).await.unwrap());
+    assert_eq!(warnings.count("list: 403"), before);
+    // Watches that break are everyday life.
+    let (_, feed) = script.watch().await;
+    feed.fail(FailureKind::Transport, "reset");
+    let (_, _feed) = script.watch().await;
+    assert_eq!(warnings.count("reset"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn g31_a_controller_which_has_no_status_warns_of_failing_lists() {
+    let (warnings, _guard) = Warnings::listen();
+    let (source, mut script) = scripted();
+    let options = InformerOptions::<ConfigMap>::new().streaming_lists(false);
+    let controller = Controller::new(source, Resource::of::<ConfigMap>(), options);
+    let task = tokio::spawn(controller.run(|_: Delta<ConfigMap>| ()));
+    script.fail(FailureKind::Forbidden, "list: 403").await;
+    script.list(9, &[]).await;
+    assert_eq!(warnings.count("list: 403"), 1);
+    task.abort();
+}
