@@ -6,7 +6,8 @@ use informer_testkit::generate;
 use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::api::{Api, PostParams};
 
-/// Creates Pods as `kube-controller-manager`, then writes their status as `kubelet`.
+/// Creates Pods as `kube-controller-manager`, then writes their status as `kubelet`. Those that are there
+/// already stay as they are.
 pub(crate) async fn load(client: &kube::Client, objects: usize) -> Result<()> {
     let namespaces: Api<Namespace> = Api::all(client.clone());
     for number in 0..generate::Generator::default().namespaces {
@@ -30,7 +31,10 @@ async fn write(client: kube::Client, json: String) -> Result<()> {
     let status = pod.status.take();
     let pods: Api<Pod> = Api::namespaced(client, meta.namespace.as_deref().unwrap_or("default"));
     let written_by = |manager: &str| PostParams { dry_run: false, field_manager: Some(manager.to_owned()) };
-    let mut pod = pods.create(&written_by("kube-controller-manager"), &pod).await?;
+    let mut pod = match pods.create(&written_by("kube-controller-manager"), &pod).await {
+        Err(kube::Error::Api(status)) if status.code == 409 => return Ok(()),
+        created => created?,
+    };
     pod.status = status;
     let name = pod.metadata.name.clone().unwrap_or_default();
     pods.replace_status(&name, &written_by("kubelet"), &pod).await?;

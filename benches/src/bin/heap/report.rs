@@ -132,6 +132,8 @@ pub(crate) fn violations(measured: &Measured, objects: usize, changed: usize) ->
         let share = figures.settled / 100 * 15;
         limit(&format!("high-water mark over settled ({phase:?}, G35)"), figures.over, share);
         if *kept == Kept::Typed {
+            let missing = (objects * 8_000).saturating_sub(figures.bytes as usize);
+            limit("number of bytes that the list is too short for these limits", missing, 0);
             limit(&format!("resident memory ({phase:?})"), figures.resident_peak, 750 * MB);
         }
         if phase == Phase::Relist {
@@ -144,4 +146,41 @@ pub(crate) fn violations(measured: &Measured, objects: usize, changed: usize) ->
 
 fn megabytes(bytes: usize) -> String {
     format!("{:.1}", bytes as f64 / MB as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(kept: Kept, change: impl FnOnce(&mut Figures)) -> Measured {
+        let mut relist = Figures {
+            phase: Phase::Relist,
+            objects: 100,
+            bytes: 1_600_000,
+            decoded: 1,
+            unchanged: 99,
+            settled: 100 * MB,
+            over: 7 * MB,
+            calls: 0,
+            resident: 700 * MB,
+            resident_peak: 700 * MB,
+        };
+        change(&mut relist);
+        Measured { kept, initial: Initial::List, phases: vec![relist] }
+    }
+
+    #[test]
+    fn each_limit_is_told_when_exceeded_and_only_then() {
+        let told = |kept, change: fn(&mut Figures)| violations(&measured(kept, change), 100, 1).len();
+        assert_eq!(told(Kept::Typed, |_| {}), 0);
+        assert_eq!(told(Kept::Metadata, |_| {}), 0);
+        assert_eq!(told(Kept::Metadata, |figures| figures.over = 9 * MB), 1);
+        assert_eq!(told(Kept::Typed, |figures| figures.over = 9 * MB), 0);
+        assert_eq!(told(Kept::Typed, |figures| figures.over = 16 * MB), 1);
+        assert_eq!(told(Kept::Typed, |figures| figures.resident_peak = 751 * MB), 1);
+        assert_eq!(told(Kept::Typed, |figures| figures.bytes = 700_000), 1);
+        assert_eq!(told(Kept::TenFields, |figures| figures.resident_peak = 751 * MB), 0);
+        assert_eq!(told(Kept::Dynamic, |figures| figures.decoded = 2), 1);
+        assert_eq!(told(Kept::Dynamic, |figures| figures.objects = 99), 1);
+    }
 }
