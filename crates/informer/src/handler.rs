@@ -11,6 +11,10 @@ use informer_core::{Deleted, Event, FinalState, UpdateReason};
 /// Calls come one at a time, off the runtime's workers, so they may block; a slow handler delays nobody but
 /// itself (G15). One that panics is reported, and gets the next event: a handler that cannot go on after a
 /// panic must see to it itself.
+///
+/// Each handler that is busy takes one of the runtime's blocking threads (512 unless its builder says otherwise). A
+/// handler that blocks for ever keeps its thread, and tokio waits for it when the runtime is dropped, at the end of
+/// `#[tokio::main]` too: end such a runtime with `shutdown_timeout` or `shutdown_background`.
 pub trait EventHandler<T>: Send + 'static {
     /// An object was added; `initial` says that it was there when the registration began.
     fn on_add(&mut self, object: &Arc<T>, initial: bool) {

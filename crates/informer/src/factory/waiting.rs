@@ -22,7 +22,7 @@ struct Callback {
 
 impl SharedInformerFactory {
     /// Waits until the stores of all informers asked for so far hold their first complete lists (client-go's
-    /// `WaitForCacheSync`). Waiting before anyone has called [`start`](Self::start) waits for that too, and
+    /// `WaitForCacheSync`); those that were stopped since do not count. Waiting before anyone has called [`start`](Self::start) waits for that too, and
     /// says so in the log after 5 s (G22).
     ///
     /// # Errors
