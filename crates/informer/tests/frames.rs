@@ -180,6 +180,13 @@ async fn g30_an_undecodable_successor_ends_the_object_that_had_its_name() {
     let lister = informer.unsynced_store();
     assert_eq!(lister.len(), 1);
     assert!(lister.find("default", "a").is_none());
+
+    // Also if both arrive at once.
+    let mut successor = bad("c", 13);
+    successor["metadata"]["uid"] = "another".into();
+    watch.text(&format!("{}{}", frame("ADDED", &object("c", 12, "1")), frame("MODIFIED", &successor)));
+    soon(informer.wait_for(13)).await.unwrap();
+    assert!(lister.find("default", "c").is_none());
 }
 
 #[tokio::test(start_paused = true)]

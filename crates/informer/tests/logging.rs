@@ -86,16 +86,22 @@ async fn g31_failing_lists_are_warned_of_unless_somebody_follows_the_status() {
     status_where(&informer, |status| status.counters.errors == 2).await;
     assert!(warnings.count("list: 403") >= 1);
     let before = warnings.count("list: 403");
-    let _follower = informer.status_changes();
+    let follower = informer.status_changes();
     script.fail(FailureKind::Forbidden, "list: 403").await;
     script.list(9, &[]).await;
     assert!(soon(waiting).await.unwrap());
     assert_eq!(warnings.count("list: 403"), before);
+    drop(follower);
     // Watches that break are everyday life.
     let (_, feed) = script.watch().await;
     feed.fail(FailureKind::Transport, "reset");
+    let (_, feed) = script.watch().await;
+    drop(feed);
     let (_, _feed) = script.watch().await;
-    assert_eq!(warnings.count("reset"), 0);
+    let status = informer.status();
+    let phases: Vec<_> = status.recent_errors.iter().skip(3).map(|error| error.phase).collect();
+    assert_eq!(phases, ["watch", "watch"]);
+    assert_eq!(warnings.count("watch"), 0);
 }
 
 #[tokio::test(start_paused = true)]

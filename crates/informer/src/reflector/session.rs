@@ -265,8 +265,9 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
             Incoming::List(None) => self.fail(no_end()),
             Incoming::Watch(Some(Ok(WatchChunk(frames)))) => self.frames(&frames),
             Incoming::Watch(None) => {
+                let phase = self.phase();
                 self.connection = Connection::None;
-                self.tell(Input::Closed);
+                self.tell_of(phase, Input::Closed);
             }
         }
     }

@@ -66,6 +66,9 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
                 self.queue.push(delta(item));
             }
             Err(undecodable) => {
+                // What is still queued may have put another object under this name.
+                self.deliver();
+                let held = self.sink.held(&head.namespace, &head.name, &head.uid, &head.version);
                 let replaced = matches!(held, Held::Other(_));
                 let key = held.into_key(&head);
                 let (phase, cause) = (undecodable.phase, undecodable.cause);
