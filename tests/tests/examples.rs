@@ -42,6 +42,8 @@ on_both_arms!(quickstart, |arm| async {
     let web = create_pod(&arm, DEFAULT, "quick-web", &[("app", "web")]).await?;
     let other = create_pod(&arm, DEFAULT, "quick-other", &[("app", "other")]).await?;
     create_deployment(&arm, DEFAULT, "quick", &[]).await?;
+    let elsewhere = arm.namespace("elsewhere").await?;
+    create_deployment(&arm, &elsewhere, "quick", &[]).await?;
 
     let ended = Example::run("quickstart", &arm.kubeconfig(), &[]).await?.end().await?;
     ensure!(ended.status.success(), "{ended:?}");
@@ -62,6 +64,7 @@ on_both_arms!(quickstart, |arm| async {
 
 on_both_arms!(pod_printer, |arm| async {
     create_namespace(arm.direct(), DEFAULT).await?;
+    let elsewhere = create_pod(&arm, &arm.namespace("elsewhere").await?, "printed-elsewhere", &[]).await?;
     let before = create_pod(&arm, DEFAULT, "printed-before", &[]).await?;
     let example = Example::run("pod_printer", &arm.kubeconfig(), &[]).await?;
     line(&example, &format!("add a pod: {before}")).await?;
@@ -77,6 +80,7 @@ on_both_arms!(pod_printer, |arm| async {
 
     let ended = example.interrupt().await?;
     ensure!(ended.status.success(), "{ended:?}");
+    ensure!(!ended.lines.iter().any(|line| line.contains(&elsewhere)), "{ended:?}");
     let verbs: Vec<_> = ended
         .lines
         .iter()
