@@ -52,6 +52,9 @@ const LATE: usize = 5;
 /// Far above what anything here takes: what is waited for comes, or something is broken.
 const DEADLINE: Duration = Duration::from_secs(60);
 
+/// For a whole round, whatever it waits for.
+const ROUND_DEADLINE: Duration = Duration::from_secs(120);
+
 /// What the gateway is asked for.
 const TIER: &str = "gold";
 
@@ -153,8 +156,11 @@ impl<'a> Churn<'a> {
 
     async fn run(mut self) -> anyhow::Result<()> {
         for round in 0..ROUNDS {
-            let happened = self.round(round).await;
-            happened.with_context(|| self.describe(round))?;
+            println!("{}: round {round} of seed {}", self.arm.name(), self.seed);
+            let happened = timeout(ROUND_DEADLINE, self.round(round)).await;
+            happened
+                .unwrap_or_else(|_| bail!("not within {ROUND_DEADLINE:?}"))
+                .with_context(|| self.describe(round))?;
         }
         self.end().await.with_context(|| self.describe(ROUNDS))
     }
