@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::Poll;
+use std::time::Duration;
 
 use futures_util::task::AtomicWaker;
 use informer_core::Event;
@@ -15,9 +16,10 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::Error;
+use crate::error::{Missing, NotSynced};
 use crate::handler::{EventHandler, HandlerOptions};
 use crate::shared::{Owner, Shared};
-use crate::status::{RegistrationStatus, count};
+use crate::status::{InformerState, RegistrationStatus, count};
 
 /// Events kept apart for one registration unless it says otherwise.
 const DEFAULT_CAPACITY: usize = 1024;
@@ -57,6 +59,8 @@ pub(crate) struct RegistrationInner {
     queue: Box<dyn Fn() -> (usize, u64, bool) + Send + Sync>,
     unregister: Box<dyn Fn() + Send + Sync>,
     is_callback: bool,
+    /// What a deadline says of it.
+    missing: Box<dyn Fn() -> Missing + Send + Sync>,
     /// The informer stops.
     stopping: CancellationToken,
 }
@@ -97,6 +101,19 @@ impl Registration {
             return Err(Error::Removed);
         }
         Err(Error::Stopped { informer: self.inner.informer.clone() })
+    }
+
+    /// [`synced`](Self::synced), for no longer than `deadline`.
+    ///
+    /// # Errors
+    /// As `synced`, and [`Error::NotSynced`], which names the handler, the informer's state and its last error.
+    ///
+    /// # Cancel safety
+    /// Dropping the future ends the wait and nothing else.
+    pub async fn synced_within(&self, deadline: Duration) -> Result<(), Error> {
+        tokio::time::timeout(deadline, self.synced())
+            .await
+            .unwrap_or_else(|_| Err(Error::NotSynced(NotSynced { missing: vec![(self.inner.missing)()] })))
     }
 
     /// Whether the handler has returned from every object of its initial set.
@@ -187,7 +204,7 @@ impl<T: Send + Sync + 'static> Shared<T> {
     pub(crate) fn register(
         self: &Arc<Self>,
         options: &HandlerOptions,
-        default_resync: Option<std::time::Duration>,
+        default_resync: Option<Duration>,
         is_callback: bool,
     ) -> Result<(Registration, SharedQueue<T>), Error> {
         if self.is_stopping() {
@@ -225,9 +242,20 @@ impl<T: Send + Sync + 'static> Shared<T> {
         let (looked_at, shared) = (queue.clone(), Arc::downgrade(self));
         let number = self.registered.fetch_add(1, Ordering::Relaxed) + 1;
         let kind = if is_callback { "handler" } else { "stream" };
+        let name = options.name.clone().unwrap_or_else(|| format!("{kind} {number}"));
+        let (waited_for, informer, handler) = (Arc::downgrade(self), self.name.clone(), name.clone());
         RegistrationInner {
-            name: options.name.clone().unwrap_or_else(|| format!("{kind} {number}")),
+            name,
             informer: self.name.clone(),
+            missing: Box::new(move || match waited_for.upgrade() {
+                Some(shared) => shared.missing(Some(&handler)),
+                None => Missing {
+                    informer: informer.clone(),
+                    handler: Some(handler.clone()),
+                    state: InformerState::Stopped.to_string(),
+                    last_error: None,
+                },
+            }),
             waker: AtomicWaker::new(),
             phase: watch::Sender::new(Phase::default()),
             removed: AtomicBool::new(false),

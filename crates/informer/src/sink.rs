@@ -92,7 +92,15 @@ impl<T: Send + Sync + 'static> Sink<T> for SharedSink<T> {
                 count(&meter.bookmarks, bookmarks);
                 count(&meter.bytes, bytes);
             }
-            Report::Failed { phase, message } => self.shared.report(phase, message.to_owned()),
+            Report::Failed { phase, message } => {
+                // Sources say what they asked for; what the machine or the session found does not.
+                let Shared { name, resource, .. } = &*self.shared;
+                let message = match message.contains(&resource.to_string()) {
+                    true => message.to_owned(),
+                    false => format!("{phase} {name}: {message}"),
+                };
+                self.shared.report(phase, message);
+            }
             Report::Object { decoded: true } => count(&meter.decoded, 1),
             Report::Object { decoded: false } => count(&meter.unchanged, 1),
             Report::Undecodable { key, phase, cause } => {

@@ -129,14 +129,17 @@ async fn g19_the_deadline_of_handlers_names_the_handler() {
     let factory = factory();
     let (informer, mut script) = scripted_in(&factory, "a");
     let (mut blocked, mut wait) = gate();
-    informer.add_handler(|h| h.name("printer").on_add(move |_, _| wait())).unwrap();
+    let printer = informer.add_handler(|h| h.name("printer").on_add(move |_, _| wait())).unwrap();
     factory.start();
     script.list(9, &[object("a", 1, "1")]).await;
     soon(blocked.arrived.recv()).await.unwrap();
+    let own = printer.synced_within(Duration::from_millis(20)).await.unwrap_err();
+    assert!(own.to_string().contains("handler printer of configmaps.v1 in namespace a"), "{own}");
     let error = factory.wait_for_handlers_within(Duration::from_millis(20)).await.unwrap_err();
     assert!(error.to_string().contains("handler printer of configmaps.v1 in namespace a"), "{error}");
     blocked.open_once();
     soon(factory.wait_for_handlers()).await.unwrap();
+    printer.synced_within(Duration::from_secs(30)).await.unwrap();
 }
 
 #[tokio::test]
