@@ -104,10 +104,18 @@ impl fmt::Display for Missing {
         }
         write!(f, "{} ({}", self.informer, self.state)?;
         match &self.last_error {
-            // The state of one that backs off tells its cause already.
-            Some(error) if !self.state.contains(error) => write!(f, "; last error: {error})"),
+            Some(error) if !self.tells(error) => write!(f, "; last error: {error})"),
             _ => f.write_str(")"),
         }
+    }
+}
+
+impl Missing {
+    /// Whether the state tells `error` already, as that of an informer that backs off does; without the
+    /// collection's name perhaps.
+    fn tells(&self, error: &str) -> bool {
+        let unnamed = error.split_once(&format!("{}: ", self.informer)).map_or(error, |(_, rest)| rest);
+        self.state.contains(unnamed)
     }
 }
 

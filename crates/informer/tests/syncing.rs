@@ -120,7 +120,7 @@ async fn g19_a_deadlines_error_names_what_is_missing_and_its_last_error() {
     let error = factory.wait_for_sync_within(3 * SECOND).await.unwrap_err();
     let text = error.to_string();
     assert!(text.contains("configmaps.v1 in namespace broken"), "{text}");
-    assert!(text.contains("last error: list configmaps: 403 grant the verbs"), "{text}");
+    assert!(text.contains("namespace broken: list configmaps: 403 grant the verbs"), "{text}");
     assert!(!text.contains("fine"), "{text}");
 }
 
