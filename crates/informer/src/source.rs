@@ -1,6 +1,6 @@
 //! Where objects come from: LIST and WATCH, as bytes, split into single objects while they stream in.
 //!
-//! [`KubeSource`] asks an API server through a [`kube::Client`]. Implement [`ListWatch`] to feed an informer
+//! [`KubeSource`] asks an API server through a [`kube::Client`](::kube::Client). Implement [`ListWatch`] to feed an informer
 //! from anything else: [`SharedInformer::new`](crate::SharedInformer::new) takes any.
 
 mod kube;
