@@ -39,9 +39,10 @@ impl Request {
     /// The value of a query parameter.
     ///
     /// # Examples
-    /// ```no_run
-    /// # let request: informer_testkit::Request = unimplemented!();
+    /// ```
+    /// # fn show(request: &informer_testkit::Request) {
     /// assert_eq!(request.parameter("resourceVersion").as_deref(), Some("42"));
+    /// # }
     /// ```
     #[must_use]
     pub fn parameter(&self, name: &str) -> Option<String> {

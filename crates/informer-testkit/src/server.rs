@@ -189,9 +189,14 @@ impl TestServer {
     /// The server as a `tower::Service`, without a socket: for tests with a paused clock.
     ///
     /// # Examples
-    /// ```no_run
-    /// # let server: informer_testkit::TestServer = unimplemented!();
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = informer_testkit::TestServer::start().await?;
     /// let client = kube::Client::new(server.service(), "default");
+    /// assert!(client.apiserver_version().await.is_ok());
+    /// # Ok(())
+    /// # }
     /// ```
     #[must_use]
     pub fn service(&self) -> ApiService {
