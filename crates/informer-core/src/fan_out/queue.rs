@@ -166,7 +166,7 @@ impl<T> EventQueue<T> {
 
     #[cfg(test)]
     pub(super) fn slots_in_memory(&self) -> usize {
-        self.slots.len()
+        self.slots.capacity()
     }
 
     /// What is left of `event` after the cursor was told of it.
@@ -263,6 +263,10 @@ impl<T> EventQueue<T> {
             self.live -= 1;
             self.initial_entries -= usize::from(event.is_initial());
             batch.push(event);
+        }
+        if self.slots.is_empty() && self.slots.capacity() / 4 > self.capacity.max(64) {
+            // What a long backlog took is free again (G35).
+            self.slots = VecDeque::new();
         }
         // Half empty, so that a queue at the brink does not build the index again and again.
         if self.live <= self.capacity / 2 {
