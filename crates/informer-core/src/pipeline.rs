@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use crate::fan_out::{FanOut, RegistrationId, SharedQueue};
 use crate::store::{Change, Index, IndexError, IndexFault, ReplaceChange, Replacement, Store};
-use crate::{Deleted, Delta, Event, FinalState, Item, ObjectKey, Record, Tombstone, UpdateReason};
+use crate::{
+    Deleted, Delta, Event, FinalState, Item, ObjectKey, Record, ResourceVersion, Tombstone, UpdateReason,
+};
 
 /// A store with its registrations, fed with deltas.
 pub struct Pipeline<T> {
@@ -119,7 +121,7 @@ impl<T> Pipeline<T> {
         match delta {
             Delta::Added(item) | Delta::Updated(item) => self.upsert(item, events),
             Delta::Deleted(tombstone) => self.delete(tombstone, events),
-            Delta::Bookmark(version) => self.store.set_version(version),
+            Delta::Bookmark(version) => self.reached(version),
             Delta::ReplaceStarted { distrust } => {
                 self.replacement = Some(Staged { list: Replacement::new(), distrust });
             }
@@ -156,14 +158,14 @@ impl<T> Pipeline<T> {
 
     fn upsert(&mut self, item: Item<T>, events: &mut Vec<Event<T>>) {
         let (key, record) = (item.key.clone(), item.record.clone());
-        self.store.set_version(record.version.clone());
+        self.reached(record.version.clone());
         let change = self.store.upsert(item);
         changed(&key, change, record, events);
     }
 
     fn delete(&mut self, tombstone: Tombstone<T>, events: &mut Vec<Event<T>>) {
         let Tombstone { key, uid, version, last } = tombstone;
-        self.store.set_version(version);
+        self.reached(version);
         let Some(held) = self.store.get(&key) else { return };
         if !uid.is_unset() && !held.uid.is_unset() && held.uid != uid {
             // Old news of an object whose successor is here already.
@@ -175,6 +177,13 @@ impl<T> Pipeline<T> {
             None => (held.object, FinalState::Unknown),
         };
         events.push(Event::Deleted(Deleted { key, last, final_state }));
+    }
+
+    /// A watch is at `version`; where it does not say, the store stands where it stood.
+    fn reached(&mut self, version: ResourceVersion) {
+        if !version.is_unset() {
+            self.store.set_version(version);
+        }
     }
 
     fn clear(&mut self, events: &mut Vec<Event<T>>) {

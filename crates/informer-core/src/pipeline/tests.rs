@@ -1,5 +1,7 @@
 //! The pipeline under random histories: every registration's view is checked after every step.
 
+mod histories;
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
@@ -390,6 +392,29 @@ fn g26_after_a_history_change_equal_versions_are_not_trusted() {
     );
     assert_eq!(told(&queue), ["Updated(a/0, Change)"]);
     assert_eq!(pipeline.store().reader().snapshot().epoch(), 1);
+}
+
+#[test]
+fn g30_a_list_keeps_the_last_good_state_it_had_itself() {
+    let mut pipeline = Pipeline::new();
+    listed(&mut pipeline, vec![item(0, (1, 1))], 1);
+    // A streaming list sends version 5, then a state that cannot be decoded.
+    let deltas = [
+        Delta::ReplaceStarted { distrust: false },
+        Delta::Listed(item(0, (1, 5))),
+        Delta::Kept(key(0)),
+        Delta::ReplaceFinished { version: 9.into(), history_changed: false },
+    ];
+    pipeline.apply(Duration::ZERO, deltas);
+    assert_eq!(pipeline.store().get(&key(0)).map(|held| held.object.version), Some(5));
+}
+
+#[test]
+fn g14_a_bookmark_without_a_version_leaves_the_store_where_it_stood() {
+    let mut pipeline = Pipeline::<Obj>::new();
+    listed(&mut pipeline, Vec::new(), 9);
+    pipeline.apply(Duration::ZERO, [Delta::Bookmark(ResourceVersion::unset())]);
+    assert_eq!(*pipeline.store().reader().snapshot().version(), ResourceVersion::from(9));
 }
 
 #[test]

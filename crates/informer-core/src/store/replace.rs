@@ -28,10 +28,11 @@ impl<T> Replacement<T> {
     }
 
     /// The list has the object of `key` as the store has it already, or in a state that cannot be decoded
-    /// (G30): the store keeps what it has.
+    /// (G30): the store keeps what it has, unless the list had a newer good state of it before.
     pub fn keep(&mut self, key: ObjectKey) {
-        self.changed.remove(&key);
-        self.kept.insert(key);
+        if self.changed.get(&key).is_none() {
+            self.kept.insert(key);
+        }
     }
 
     /// The object was deleted before the list was complete.
