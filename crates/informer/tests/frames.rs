@@ -79,6 +79,10 @@ fn bad(name: &str, version: u64) -> Value {
 }
 
 fn informer(options: InformerOptions<ConfigMap>) -> (SharedInformer<ConfigMap>, Server) {
+    started(options.streaming_lists(false))
+}
+
+fn started(options: InformerOptions<ConfigMap>) -> (SharedInformer<ConfigMap>, Server) {
     let (asked, server) = mpsc::unbounded_channel();
     let service = tower::service_fn(move |request: Request<Body>| {
         let (reply, answer) = oneshot::channel();
@@ -93,7 +97,7 @@ fn informer(options: InformerOptions<ConfigMap>) -> (SharedInformer<ConfigMap>, 
     let client = kube::Client::new(service, "default");
     let resource = Resource::of::<ConfigMap>();
     let source = KubeSource::new(client, resource.clone(), Scope::all()).max_object_bytes(1000);
-    let informer = SharedInformer::new(source, resource, options.streaming_lists(false));
+    let informer = SharedInformer::new(source, resource, options);
     informer.start();
     (informer, Server(server))
 }
@@ -187,6 +191,21 @@ async fn g30_an_undecodable_successor_ends_the_object_that_had_its_name() {
     watch.text(&format!("{}{}", frame("ADDED", &object("c", 12, "1")), frame("MODIFIED", &successor)));
     soon(informer.wait_for(13)).await.unwrap();
     assert!(lister.find("default", "c").is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn g09_what_comes_of_a_streaming_list_after_it_was_given_up_is_no_change() {
+    // Whether the bytes or the deadline are seen first is chance.
+    for _ in 0..16 {
+        let (informer, mut server) = started(options());
+        let (asked, answer) = server.answer(&[]).await;
+        assert!(asked.contains("sendInitialEvents=true"), "{asked}");
+        tokio::task::yield_now().await;
+        answer.text(&frame("ADDED", &object("a", 1, "1")));
+        tokio::time::advance(Duration::from_secs(1000)).await;
+        status_where(&informer, |status| status.counters.errors > 0).await;
+        assert!(informer.unsynced_store().is_empty() && !informer.has_synced());
+    }
 }
 
 #[tokio::test(start_paused = true)]

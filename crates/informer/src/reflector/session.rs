@@ -322,6 +322,11 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
         self.tell(Input::Received { bytes });
         let (mut events, mut bookmarks) = (0, 0);
         for frame in frames {
+            // A stream that was given up while its bytes were on the way says nothing any more: least of all
+            // may the initial events of a broken-off list pass for changes (G9).
+            if !self.still(request) {
+                break;
+            }
             let outcome = match frame.kind {
                 WatchEventType::Bookmark => {
                     bookmarks += 1;
@@ -335,9 +340,6 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
             };
             if let Err(failure) = outcome {
                 self.fail(failure);
-                break;
-            }
-            if !self.still(request) {
                 break;
             }
         }
@@ -361,7 +363,9 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
         let version = match (self.list.is_some(), kind) {
             (true, WatchEventType::Deleted) => {
                 let head = ObjectHead::parse(object).map_err(|error| malformed(&error))?;
-                self.queue.push(Delta::Unlisted(head.key()));
+                let key = head.key();
+                self.sink.report(Report::Decodable { key: &key });
+                self.queue.push(Delta::Unlisted(key));
                 head.version
             }
             (true, _) => self.stage(object)?,
