@@ -67,6 +67,24 @@ fn g16_objects_that_come_and_go_behind_a_blocked_reader_leave_nothing() {
 }
 
 #[test]
+fn g16_merging_goes_on_after_the_gaps_were_closed() {
+    let mut queue = EventQueue::new(1);
+    for name in [1, 2, 3] {
+        queue.push(added(name));
+    }
+    let mut batch = Vec::new();
+    queue.pop_batch(1, &mut batch);
+    for name in 10..1000 {
+        queue.push(added(name));
+        queue.push(deleted(name));
+    }
+    for event in [updated(3), deleted(2), added(4), updated(4)] {
+        queue.push(event);
+    }
+    assert_eq!(drain(&mut queue), ["Added(3)", "Added(4)"]);
+}
+
+#[test]
 fn g35_what_a_long_backlog_took_is_free_again() {
     let mut queue = EventQueue::new(10);
     for name in 0..10_000 {

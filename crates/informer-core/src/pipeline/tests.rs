@@ -3,6 +3,7 @@
 mod histories;
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 
@@ -52,7 +53,7 @@ struct Reader {
     id: RegistrationId,
     queue: SharedQueue<Obj>,
     capacity: usize,
-    view: BTreeMap<ObjectKey, std::sync::Arc<Obj>>,
+    view: BTreeMap<ObjectKey, Arc<Obj>>,
     resyncs: bool,
     initial: bool,
 }
@@ -83,11 +84,10 @@ impl Reader {
                 assert!(self.view.insert(key, object).is_none(), "G3: added twice");
             }
             Event::Updated { key, old, new, reason } => {
-                let given =
-                    self.view.insert(key, std::sync::Arc::clone(&new)).expect("G3: updated before added");
-                assert!(std::sync::Arc::ptr_eq(&given, &old), "G3: old is not what was last given");
+                let given = self.view.insert(key, Arc::clone(&new)).expect("G3: updated before added");
+                assert!(Arc::ptr_eq(&given, &old), "G3: old is not what was last given");
                 assert_eq!(old.uid, new.uid, "G5");
-                assert_eq!(reason == UpdateReason::Resync, std::sync::Arc::ptr_eq(&old, &new), "G7, G8");
+                assert_eq!(reason == UpdateReason::Resync, Arc::ptr_eq(&old, &new), "G7, G8");
                 assert!(reason == UpdateReason::Change || self.resyncs, "G8: resync not asked for");
                 assert!(old.version <= new.version, "G4");
             }
@@ -155,7 +155,7 @@ impl World {
             Step::Delete(name, decodable) => {
                 let version = self.next();
                 let Some((uid, _)) = self.server.remove(&name) else { return };
-                let last = decodable.then(|| std::sync::Arc::new(Obj { uid, version }));
+                let last = decodable.then(|| Arc::new(Obj { uid, version }));
                 let tombstone = Tombstone {
                     key: key(name),
                     uid: Uid::new(&uid.to_string()),
@@ -357,6 +357,22 @@ fn g19_synced_means_that_the_handler_returned() {
 }
 
 #[test]
+fn g19_an_unread_initial_object_that_changes_twice_stays_initial() {
+    let mut pipeline = Pipeline::new();
+    listed(&mut pipeline, vec![item(0, (1, 1)), item(2, (2, 2))], 2);
+    let (_, queue) = pipeline.register(Duration::ZERO, 1, None, || {});
+    for version in 3..9 {
+        pipeline.apply(
+            Duration::ZERO,
+            [Delta::Updated(item(if version % 2 == 0 { 0 } else { 2 }, (version % 2 + 1, version)))],
+        );
+    }
+    assert_eq!(queue.lock().depth(), 2);
+    assert_eq!(told(&queue), ["Added(a/2, initial)", "Added(a/0, initial)"]);
+    assert!(queue.lock().has_synced());
+}
+
+#[test]
 fn g19_an_initial_object_that_vanished_counts_as_handled() {
     let mut pipeline = Pipeline::new();
     listed(&mut pipeline, vec![item(0, (1, 1))], 1);
@@ -401,11 +417,14 @@ fn g30_a_list_keeps_the_last_good_state_it_had_itself() {
     // A streaming list sends version 5, then a state that cannot be decoded.
     let deltas = [
         Delta::ReplaceStarted { distrust: false },
+        Delta::Kept(key(0)),
         Delta::Listed(item(0, (1, 5))),
         Delta::Kept(key(0)),
-        Delta::ReplaceFinished { version: 9.into(), history_changed: false },
     ];
     pipeline.apply(Duration::ZERO, deltas);
+    assert_eq!(pipeline.staged(), Some(1));
+    let finished = Delta::ReplaceFinished { version: 9.into(), history_changed: false };
+    pipeline.apply(Duration::ZERO, [finished]);
     assert_eq!(pipeline.store().get(&key(0)).map(|held| held.object.version), Some(5));
 }
 
@@ -415,6 +434,36 @@ fn g14_a_bookmark_without_a_version_leaves_the_store_where_it_stood() {
     listed(&mut pipeline, Vec::new(), 9);
     pipeline.apply(Duration::ZERO, [Delta::Bookmark(ResourceVersion::unset())]);
     assert_eq!(*pipeline.store().reader().snapshot().version(), ResourceVersion::from(9));
+}
+
+#[test]
+fn g02_whoever_is_woken_finds_the_store_there_already() {
+    let mut pipeline = Pipeline::new();
+    let (reader, wakes) = (pipeline.store().reader(), Arc::new(Mutex::new(Vec::new())));
+    let seen = Arc::clone(&wakes);
+    let (_, queue) = pipeline.register(Duration::ZERO, 10, None, move || {
+        let snapshot = reader.snapshot();
+        seen.lock().unwrap().push((snapshot.version().to_string(), snapshot.len()));
+    });
+    listed(&mut pipeline, vec![item(0, (1, 1))], 2);
+    pipeline.apply(Duration::ZERO, [Delta::Added(item(2, (3, 3)))]);
+    listed(&mut pipeline, Vec::new(), 9);
+    let expected = [("2", 1), ("3", 2), ("9", 0)].map(|(version, len)| (version.to_owned(), len));
+    assert_eq!(*wakes.lock().unwrap(), expected);
+    // The reader was slow: nothing is left of what came and went.
+    assert_eq!(told(&queue), ["Added(a/2)", "Deleted(a/2, final state Unknown)"]);
+}
+
+#[test]
+fn g32_a_list_that_was_under_way_when_the_resource_went_counts_for_nothing() {
+    let mut pipeline = Pipeline::new();
+    listed(&mut pipeline, vec![item(0, (1, 7))], 9);
+    let deltas = [Delta::ReplaceStarted { distrust: false }, Delta::Listed(item(2, (2, 8))), Delta::Cleared];
+    pipeline.apply(Duration::ZERO, deltas);
+    assert_eq!(pipeline.staged(), None);
+    let finished = Delta::ReplaceFinished { version: 9.into(), history_changed: false };
+    pipeline.apply(Duration::ZERO, [finished]);
+    assert!(pipeline.store().reader().snapshot().is_empty());
 }
 
 #[test]
