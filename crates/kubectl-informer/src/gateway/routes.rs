@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{FromRequestParts, Path, RawQuery, State};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http::header::CONTENT_TYPE;
+use http::request::Parts;
 use http::{StatusCode, Uri};
 use informer::store::Entry;
 use informer::{HasLabels, ObjectKey, Resource, Selection, Snapshot};
 use kube::core::DynamicObject;
+use serde::de::DeserializeOwned;
 
 use super::answer::{List, object, warn_if_behind};
 use super::page::{NoPage, Token};
@@ -46,6 +48,18 @@ pub(super) fn router(gateway: &Gateway) -> Router {
         .with_state(gateway.clone())
 }
 
+/// The names in a path; what is no text is refused as everything else is.
+struct Names<N>(N);
+
+impl<N: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Names<N> {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        let names = Path::from_request_parts(parts, state).await;
+        names.map(|Path(it)| Self(it)).map_err(|rejection| Refusal::bad_request(rejection.body_text()))
+    }
+}
+
 async fn ready(State(gateway): State<Gateway>) -> Response {
     match gateway.inner.catalog.check().await {
         Ok(()) => "ok\n".into_response(),
@@ -62,7 +76,7 @@ async fn show_metrics(State(gateway): State<Gateway>) -> Response {
 
 async fn by_name(
     State(gateway): State<Gateway>,
-    Path(name): Path<String>,
+    Names(name): Names<String>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refusal> {
     let resource = gateway.inner.catalog.resource(|discovery| discovery.find_by_arg(&name)).await?;
@@ -71,7 +85,7 @@ async fn by_name(
 
 async fn by_resource(
     State(gateway): State<Gateway>,
-    Path((group, version, plural)): Path<(String, String, String)>,
+    Names((group, version, plural)): Names<(String, String, String)>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refusal> {
     let resource = exact(&gateway, &group, &version, &plural).await?;
@@ -80,7 +94,7 @@ async fn by_resource(
 
 async fn cluster_object(
     State(gateway): State<Gateway>,
-    Path((group, version, plural, name)): Path<(String, String, String, String)>,
+    Names((group, version, plural, name)): Names<(String, String, String, String)>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refusal> {
     let resource = exact(&gateway, &group, &version, &plural).await?;
@@ -94,7 +108,7 @@ async fn cluster_object(
 
 async fn namespaced_object(
     State(gateway): State<Gateway>,
-    Path((group, version, plural, namespace, name)): Path<(String, String, String, String, String)>,
+    Names((group, version, plural, namespace, name)): Names<(String, String, String, String, String)>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refusal> {
     let resource = exact(&gateway, &group, &version, &plural).await?;

@@ -211,6 +211,8 @@ async fn mistakes_are_answered_with_what_to_do() {
         ("/pods?fieldSelector=spec.nodeName", 400, "BadRequest", "field selector"),
         ("/pods?limit=x", 400, "BadRequest", "limit=x"),
         ("/pods?label=x", 400, "BadRequest", "labels[KEY]"),
+        ("/%ff", 400, "BadRequest", "UTF-8"),
+        ("/core/v1/pods/%ff/x", 400, "BadRequest", "UTF-8"),
         ("/nodes?namespace=x", 400, "BadRequest", "do not live in namespaces"),
         ("/secrets", 403, "Forbidden", "--allow secrets"),
         ("/core/v1/secrets/shop/s", 403, "Forbidden", "--allow secrets"),
