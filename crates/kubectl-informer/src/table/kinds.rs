@@ -103,14 +103,11 @@ const NODES: &[Column] = &[
     Column::new("ROLES", node_roles),
     AGE,
     Column::new("VERSION", |row| row.text("status.nodeInfo.kubeletVersion").to_owned()),
-    Column::wide("INTERNAL-IP", |row| {
-        let addresses = row.array("status.addresses");
-        let internal = addresses.iter().find(|it| text(it, "type") == "InternalIP");
-        or_none(internal.map(|it| text(it, "address")).unwrap_or_default().to_owned())
-    }),
-    Column::wide("OS-IMAGE", |row| row.text("status.nodeInfo.osImage").to_owned()),
-    Column::wide("KERNEL-VERSION", |row| row.text("status.nodeInfo.kernelVersion").to_owned()),
-    Column::wide("CONTAINER-RUNTIME", |row| row.text("status.nodeInfo.containerRuntimeVersion").to_owned()),
+    Column::wide("INTERNAL-IP", |row| node_address(row, "InternalIP")),
+    Column::wide("EXTERNAL-IP", |row| node_address(row, "ExternalIP")),
+    Column::wide("OS-IMAGE", |row| node_info(row, "status.nodeInfo.osImage")),
+    Column::wide("KERNEL-VERSION", |row| node_info(row, "status.nodeInfo.kernelVersion")),
+    Column::wide("CONTAINER-RUNTIME", |row| node_info(row, "status.nodeInfo.containerRuntimeVersion")),
 ];
 
 const SERVICES: &[Column] = &[
@@ -238,17 +235,36 @@ fn load_balancer(row: &Row<'_>) -> String {
     ingress.iter().map(address).collect::<Vec<_>>().join(",")
 }
 
+/// The addresses by which a Service is reached from outside.
 fn external_ip(row: &Row<'_>) -> String {
-    let balancer = load_balancer(row);
-    match row.text("spec.type") {
-        "ExternalName" => return row.text("spec.externalName").to_owned(),
-        "LoadBalancer" if balancer.is_empty() => return "<pending>".to_owned(),
-        "LoadBalancer" => return balancer,
-        _ => {}
+    let kind = row.text("spec.type");
+    if kind == "ExternalName" {
+        return row.text("spec.externalName").to_owned();
     }
-    let external =
-        row.array("spec.externalIPs").iter().filter_map(Value::as_str).collect::<Vec<_>>().join(",");
-    or_none(external)
+    let mut addresses: Vec<&str> = Vec::new();
+    let balancer = if kind == "LoadBalancer" { load_balancer(row) } else { String::new() };
+    addresses.extend(balancer.split(',').filter(|it| !it.is_empty()));
+    for address in row.array("spec.externalIPs").iter().filter_map(Value::as_str) {
+        if !addresses.contains(&address) {
+            addresses.push(address);
+        }
+    }
+    match addresses.join(",") {
+        none if none.is_empty() && kind == "LoadBalancer" => "<pending>".to_owned(),
+        addresses => or_none(addresses),
+    }
+}
+
+fn node_address(row: &Row<'_>, kind: &str) -> String {
+    let found = row.array("status.addresses").iter().find(|it| text(it, "type") == kind);
+    or_none(found.map(|it| text(it, "address")).unwrap_or_default().to_owned())
+}
+
+fn node_info(row: &Row<'_>, path: &str) -> String {
+    match row.text(path) {
+        "" => "<unknown>".to_owned(),
+        known => known.to_owned(),
+    }
 }
 
 fn ports(row: &Row<'_>) -> String {

@@ -13,6 +13,8 @@ pub(super) const COLUMNS: &[Column] = &[
     Column::new("AGE", |row| row.age()),
     Column::wide("IP", |row| or_none(row.text("status.podIP").to_owned())),
     Column::wide("NODE", |row| or_none(row.text("spec.nodeName").to_owned())),
+    Column::wide("NOMINATED NODE", |row| or_none(row.text("status.nominatedNodeName").to_owned())),
+    Column::wide("READINESS GATES", readiness_gates),
 ];
 
 fn ready(row: &Row<'_>) -> String {
@@ -101,6 +103,16 @@ fn restarts(row: &Row<'_>) -> String {
         return count.to_string();
     }
     format!("{count} ({} ago)", age::age_of(Some(last), row.now))
+}
+
+/// How many of the conditions that the Pod is to wait for are met.
+fn readiness_gates(row: &Row<'_>) -> String {
+    let gates = row.array("spec.readinessGates");
+    if gates.is_empty() {
+        return "<none>".to_owned();
+    }
+    let met = gates.iter().filter(|it| row.condition(text(it, "conditionType")) == "True").count();
+    format!("{met}/{}", gates.len())
 }
 
 /// Names of the containers of a template.

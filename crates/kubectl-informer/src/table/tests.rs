@@ -89,9 +89,9 @@ fn pods_say_what_ails_them() {
     ");
     let wide = TableOptions { wide: true, with_namespace: true, ..TableOptions::default() };
     insta::assert_snapshot!(print(&pods, &objects[..2], wide), @r"
-    NAMESPACE   NAME       READY   STATUS             RESTARTS     AGE   IP         NODE
-    web         fine       2/2     Running            3 (5m ago)   60m   10.0.0.7   node-1
-    web         crashing   1/2     CrashLoopBackOff   9            60m   <none>     node-1
+    NAMESPACE   NAME       READY   STATUS             RESTARTS     AGE   IP         NODE     NOMINATED NODE   READINESS GATES
+    web         fine       2/2     Running            3 (5m ago)   60m   10.0.0.7   node-1   <none>           <none>
+    web         crashing   1/2     CrashLoopBackOff   9            60m   <none>     node-1   <none>           <none>
     ");
 }
 
@@ -191,4 +191,62 @@ fn control_characters_do_not_reach_the_terminal() {
     let text = print(&events, &[event], TableOptions::default());
     assert_eq!(text.lines().count(), 2);
     assert!(!text.contains('\u{1b}'));
+}
+
+#[test]
+fn nodes_and_services_show_their_addresses_and_what_is_not_known() {
+    let node = resource("", "v1", "nodes", "Node", false);
+    let addresses = json!([{"type": "InternalIP", "address": "10.0.0.1"}, {"type": "ExternalIP", "address": "192.0.2.1"}]);
+    let nodes = [
+        json!({"metadata": {"name": "known"}, "status": {"addresses": addresses,
+            "nodeInfo": {"osImage": "os", "kernelVersion": "6", "containerRuntimeVersion": "c://2", "kubeletVersion": "v1"}}}),
+        json!({"metadata": {"name": "new"}}),
+    ];
+    let text = print(&node, &nodes, TableOptions { wide: true, ..TableOptions::default() });
+    let cells = |line: usize| {
+        text.lines()
+            .nth(line)
+            .unwrap()
+            .split("   ")
+            .map(str::trim)
+            .filter(|it| !it.is_empty())
+            .skip(1)
+            .collect::<Vec<_>>()
+    };
+    assert!(
+        cells(0).ends_with(&[
+            "INTERNAL-IP",
+            "EXTERNAL-IP",
+            "OS-IMAGE",
+            "KERNEL-VERSION",
+            "CONTAINER-RUNTIME"
+        ]),
+        "{text}"
+    );
+    assert!(cells(1).ends_with(&["10.0.0.1", "192.0.2.1", "os", "6", "c://2"]), "{text}");
+    assert!(cells(2).ends_with(&["<none>", "<none>", "<unknown>", "<unknown>", "<unknown>"]), "{text}");
+
+    let service = resource("", "v1", "services", "Service", true);
+    let balanced = |external: Value, ingress: Value| {
+        json!({"metadata": {"name": "s"}, "spec": {"type": "LoadBalancer", "clusterIP": "10.0.0.9", "externalIPs": external},
+            "status": {"loadBalancer": {"ingress": ingress}}})
+    };
+    for (external, ingress, expected) in [
+        (json!([]), json!([]), "<pending>"),
+        (json!(["192.0.2.4"]), json!([]), "192.0.2.4"),
+        (json!(["192.0.2.4", "192.0.2.5"]), json!([{"ip": "192.0.2.5"}]), "192.0.2.5,192.0.2.4"),
+    ] {
+        let text = print(&service, &[balanced(external, ingress)], TableOptions::default());
+        assert_eq!(text.lines().nth(1).unwrap().split_whitespace().nth(3), Some(expected), "{text}");
+    }
+}
+
+#[test]
+fn wide_pods_tell_of_their_readiness_gates() {
+    let pods = resource("", "v1", "pods", "Pod", true);
+    let mut gated =
+        pod("gated", json!({"nominatedNodeName": "node-2", "conditions": [{"type": "a", "status": "True"}]}));
+    gated["spec"]["readinessGates"] = json!([{"conditionType": "a"}, {"conditionType": "b"}]);
+    let text = print(&pods, &[gated], TableOptions { wide: true, ..TableOptions::default() });
+    assert!(text.lines().nth(1).unwrap().ends_with("   node-1   node-2           1/2"), "{text}");
 }
