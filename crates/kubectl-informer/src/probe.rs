@@ -11,6 +11,10 @@ use kube::core::DynamicObject;
 /// The longest refusal that is read, in bytes.
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
 
+/// What trying again does not change.
+const FINAL: [StatusCode; 4] =
+    [StatusCode::BAD_REQUEST, StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::NOT_FOUND];
+
 /// The server's refusal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refused {
@@ -22,7 +26,8 @@ pub(crate) struct Refused {
     pub(crate) message: String,
 }
 
-/// Resolves when the first list of `informer` is refused in a way that trying again does not change: 401, 403, 404.
+/// Resolves when the first list of `informer` is refused in a way that trying again does not change: 400 (as for a field
+/// selector that the server does not have), 401, 403, 404.
 ///
 /// # Cancel safety
 /// Only reads.
@@ -46,11 +51,17 @@ pub(crate) async fn refused(client: &Client, informer: &SharedInformer<DynamicOb
 
 /// Asks for one object, to see the server's answer itself.
 async fn probe(client: &Client, informer: &SharedInformer<DynamicObject>) -> Option<(StatusCode, Vec<u8>)> {
-    let path = informer.resource().path(informer.scope().namespace.as_deref());
-    let request = Request::get(format!("{path}?limit=1&resourceVersion=0")).body(Body::empty()).ok()?;
+    let scope = informer.scope();
+    let path = informer.resource().path(scope.namespace.as_deref());
+    let query = form_urlencoded::Serializer::new(String::new())
+        .append_pair("limit", "1")
+        .append_pair("labelSelector", &scope.labels.to_string())
+        .append_pair("fieldSelector", &scope.fields.to_string())
+        .finish();
+    let request = Request::get(format!("{path}?{query}")).body(Body::empty()).ok()?;
     let response = client.send(request).await.ok()?;
     let code = response.status();
-    if ![StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::NOT_FOUND].contains(&code) {
+    if !FINAL.contains(&code) {
         return None;
     }
     let body = Limited::new(response.into_body(), MAX_REFUSAL_BYTES).collect().await;

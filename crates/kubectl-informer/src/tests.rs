@@ -280,6 +280,14 @@ async fn a_forbidden_resource_is_an_error_at_once() {
 }
 
 #[tokio::test]
+async fn a_field_that_the_server_does_not_select_by_is_an_error_at_once() {
+    let setup = Setup::new().await;
+    let error = setup.error("get pods --field-selector no.such=x").await;
+    assert!(error.contains("field label not supported: no.such"), "{error}");
+    assert!(!error.contains("not synced in time"), "{error}");
+}
+
+#[tokio::test]
 async fn an_unreachable_server_is_named() {
     let it = Setup::new().await;
     let error = it.error("get pods --server http://127.0.0.1:1").await;
