@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
+use secrecy::ExposeSecret;
 
 /// Which server to ask, and as whom: the flags that kubectl has, with the same meaning.
 #[derive(Debug, Clone, Default, Args)]
@@ -107,6 +108,11 @@ pub enum ConnectError {
         /// What is wrong with it.
         cause: String,
     },
+    /// The bearer token cannot be sent.
+    #[error(
+        "the bearer token (of --token, $KUBECTL_INFORMER_TOKEN or the kubeconfig) holds a line break or another character that no header may hold; remove it"
+    )]
+    UnusableToken,
     /// The client cannot be made.
     #[error("cannot set up the connection to {url}: {cause}")]
     Client {
@@ -183,6 +189,9 @@ impl ConnectionArgs {
         }
         if let Some(timeout) = self.request_timeout.filter(|it| !it.is_zero()) {
             config.connect_timeout = Some(timeout);
+        }
+        if config.auth_info.token.as_ref().is_some_and(|it| !is_header_text(it.expose_secret())) {
+            return Err(ConnectError::UnusableToken);
         }
         config.default_retry = false;
         Ok(config)
@@ -325,6 +334,10 @@ fn of_file(file: &Path, error: &KubeconfigError) -> ConnectError {
         }
         other => ConnectError::Malformed { file, cause: other.to_string() },
     }
+}
+
+fn is_header_text(text: &str) -> bool {
+    http::HeaderValue::from_str(text).is_ok()
 }
 
 fn shown(files: &[PathBuf]) -> String {

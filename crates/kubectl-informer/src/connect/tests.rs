@@ -131,3 +131,15 @@ fn tokens_stay_out_of_debug_output() {
     let args = ConnectionArgs { token: Some(Token::from("s3cret".to_owned())), ..ConnectionArgs::default() };
     assert!(!format!("{args:?}").contains("s3cret"));
 }
+
+#[tokio::test]
+async fn a_token_that_no_header_may_hold_is_an_error_that_does_not_show_it() {
+    let (_folder, file) = written(&GOOD.replace("token: s3cret", r#"token: "s3cret\n""#));
+    let error = with_file(&file).config(&Environment::default()).await.unwrap_err();
+    assert_eq!(error, ConnectError::UnusableToken);
+    let (_folder, file) = written(GOOD);
+    let args = ConnectionArgs { token: Some("s3cret\nx".to_owned().into()), ..with_file(&file) };
+    let error = args.config(&Environment::default()).await.unwrap_err();
+    assert_eq!(error, ConnectError::UnusableToken);
+    assert!(!error.to_string().contains("s3cret"), "{error}");
+}
