@@ -67,7 +67,9 @@ impl<T: ResourceExt> History<T> {
         {
             inner.faults.push(format!("{fault:#}"));
         }
-        self.digest.send_replace(inner.digest);
+        let digest = inner.digest;
+        drop(inner);
+        self.digest.send_replace(digest);
     }
 
     /// Waits until the registration was given exactly `expected`, by a history that is legal.
@@ -79,7 +81,8 @@ impl<T: ResourceExt> History<T> {
         let entries = expected.iter().map(|(key, (uid, version))| hash(key, uid, version));
         let wanted = entries.fold(0, u64::wrapping_add);
         let mut digest = self.digest.subscribe();
-        let reached = timeout(deadline, digest.wait_for(|digest| *digest == wanted)).await;
+        // What it yields locks the digest, which `record` writes under its own lock: not to be kept.
+        let reached = timeout(deadline, digest.wait_for(|digest| *digest == wanted)).await.is_ok();
         let (given, faults, counts) = {
             let inner = self.lock();
             (inner.collection(), inner.faults.join("\n"), inner.counts)
@@ -88,7 +91,7 @@ impl<T: ResourceExt> History<T> {
         if given == *expected {
             return Ok(());
         }
-        let late = if reached.is_err() { "not within the deadline" } else { "but it has the same digest" };
+        let late = if reached { "but it has the same digest" } else { "not within the deadline" };
         bail!(
             "what {} was given is not the collection, {late}:\n{}",
             self.name,

@@ -24,7 +24,7 @@ use informer_tests::on_both_arms;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use kube::api::DynamicObject;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use history::{Gate, GateKeeper, History};
 use outages::{Outage, Told};
@@ -155,8 +155,9 @@ impl<'a> Churn<'a> {
     }
 
     async fn run(mut self) -> anyhow::Result<()> {
+        let began = Instant::now();
         for round in 0..ROUNDS {
-            println!("{}: round {round} of seed {}", self.arm.name(), self.seed);
+            println!("{} {:?}: round {round} of seed {}", self.arm.name(), began.elapsed(), self.seed);
             let happened = timeout(ROUND_DEADLINE, self.round(round)).await;
             happened
                 .unwrap_or_else(|_| bail!("not within {ROUND_DEADLINE:?}"))
@@ -235,6 +236,7 @@ impl<'a> Churn<'a> {
         self.arm.start_server().await?;
         let losses = self.writer.losses(OPERATIONS / 2);
         let losses = self.writer.carry_out(losses).await;
+        println!("{}: {} failed in the outage; after it {losses:?}", self.arm.name(), cut_short.failed.len());
         if let Some(server) = self.arm.test_server() {
             // The real server has forgotten by dying.
             server.cluster().compact();

@@ -1,6 +1,7 @@
 //! The outside world: what creates, changes and deletes objects while everybody watches.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use anyhow::Context;
 use futures_util::stream::{self, StreamExt};
@@ -10,6 +11,7 @@ use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, Po
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 /// The label that is asked for, and its values.
 pub(crate) const LABEL: &str = "example.com/tier";
@@ -20,6 +22,9 @@ const MARKER: &str = "marker";
 
 /// Requests that are under way at a time.
 const PARALLEL: usize = 16;
+
+/// How long an answer is waited for.
+const ANSWER: Duration = Duration::from_secs(20);
 
 /// Which objects of a kind are changed more often than others, so that changes of one key meet.
 const HOT: usize = 12;
@@ -152,7 +157,7 @@ impl Writer {
     /// Carries out operations, many at a time, and waits for the answers.
     pub(crate) async fn carry_out(&self, operations: Vec<Operation>) -> Outcome {
         let answers = stream::iter(operations).map(async |operation| {
-            let answer = self.carry_out_one(operation).await;
+            let answer = timeout(ANSWER, self.carry_out_one(operation)).await;
             self.tried.send_modify(|tried| *tried += 1);
             (operation, answer)
         });
@@ -160,9 +165,10 @@ impl Writer {
         let mut outcome = Outcome::default();
         while let Some((operation, answer)) = answers.next().await {
             match answer {
-                Ok(()) => outcome.done += 1,
-                Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => outcome.moot += 1,
-                Err(error) => outcome.failed.push(format!("{operation:?}: {error}")),
+                Ok(Ok(())) => outcome.done += 1,
+                Ok(Err(kube::Error::Api(status))) if matches!(status.code, 404 | 409) => outcome.moot += 1,
+                Ok(Err(error)) => outcome.failed.push(format!("{operation:?}: {error}")),
+                Err(_) => outcome.failed.push(format!("{operation:?}: no answer within {ANSWER:?}")),
             }
         }
         outcome
