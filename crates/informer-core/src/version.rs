@@ -40,6 +40,15 @@ impl ResourceVersion {
         matches!(&self.0, Repr::Text(text) if text.is_empty())
     }
 
+    /// Whether this is a decimal number, as the API defines versions, so that it can be ordered.
+    #[must_use]
+    pub fn is_ordered(&self) -> bool {
+        match &self.0 {
+            Repr::Number(_) => true,
+            Repr::Text(text) => is_decimal(text),
+        }
+    }
+
     /// Orders two versions: `None` where either is not a decimal number, unless they are equal.
     ///
     /// # Examples
@@ -210,6 +219,8 @@ mod tests {
     #[test]
     fn versions_with_leading_zeros_are_opaque() {
         assert_eq!(ResourceVersion::new("007").compare(&"7".into()), None);
+        assert!(!ResourceVersion::new("007").is_ordered() && !ResourceVersion::unset().is_ordered());
+        assert!(ResourceVersion::from(7).is_ordered());
         assert_ne!(ResourceVersion::new("007"), "7".into());
     }
 

@@ -59,6 +59,14 @@ pub enum Error {
         "the server's history was replaced while waiting (an etcd restored?); read the object again and wait for its new version"
     )]
     HistoryChanged,
+    /// The version to wait for is no decimal number, so nobody can tell when the store has reached it.
+    #[error(
+        "the version {version:?} is not a decimal number, so it cannot be waited for; wait for the object's event instead"
+    )]
+    UnorderedVersion {
+        /// The version.
+        version: String,
+    },
     /// An index could not be added or asked.
     #[error(transparent)]
     Index(#[from] IndexError),

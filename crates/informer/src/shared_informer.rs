@@ -310,12 +310,16 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     /// update returned (G14). For a delete, wait for the event.
     ///
     /// # Errors
-    /// [`Error::HistoryChanged`] if the server's history is replaced meanwhile; [`Error::Stopped`].
+    /// [`Error::HistoryChanged`] if the server's history is replaced meanwhile; [`Error::UnorderedVersion`] if the
+    /// version is not a decimal number, as the API defines them; [`Error::Stopped`].
     ///
     /// # Cancel safety
     /// Dropping the future ends the wait and nothing else.
     pub async fn wait_for(&self, version: impl Into<ResourceVersion>) -> Result<(), Error> {
         let wanted = version.into();
+        if !wanted.is_ordered() {
+            return Err(Error::UnorderedVersion { version: wanted.to_string() });
+        }
         let mut live = self.shared.live.subscribe();
         let epoch = live.borrow().epoch;
         let reached = live

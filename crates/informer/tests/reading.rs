@@ -147,6 +147,18 @@ async fn g14_wait_for_reads_ones_own_writes() {
     assert_eq!(informer.last_sync_resource_version(), server.cluster().version().into());
 }
 
+#[tokio::test]
+async fn g14_a_version_that_cannot_be_ordered_cannot_be_waited_for() {
+    let server = TestServer::start().await.unwrap();
+    let factory = factory(&server);
+    let informer = factory.informer::<ConfigMap>().unwrap();
+    factory.start();
+    for version in ["", "abc", "007"] {
+        let error = soon(informer.wait_for(version)).await.unwrap_err();
+        assert_eq!(error, Error::UnorderedVersion { version: version.to_owned() });
+    }
+}
+
 #[derive(serde::Deserialize)]
 struct Slim {
     metadata: SlimMeta,

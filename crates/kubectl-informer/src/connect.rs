@@ -170,7 +170,8 @@ impl ConnectionArgs {
         if let Some(namespace) = &self.namespace {
             config.default_namespace.clone_from(namespace);
         }
-        if let Some(Token(token)) = &self.token {
+        // An empty one, as of a variable that is set to nothing, is none.
+        if let Some(Token(token)) = self.token.as_ref().filter(|Token(token)| !token.is_empty()) {
             config.auth_info.token = Some(token.clone().into());
             config.auth_info.token_file = None;
         }
