@@ -36,14 +36,13 @@
 //! # let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
 //! # let until_ctrl_c = async {};
 //! let gateway = Gateway::new(client, GatewayOptions::default());
-//! gateway.serve(listener, until_ctrl_c).await?;
+//! gateway.serve(listener, until_ctrl_c).await;
 //! # Ok(())
 //! # }
 //! ```
 
 use std::fmt;
 use std::future::Future;
-use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,6 +57,7 @@ mod answer;
 mod catalog;
 mod collections;
 mod guard;
+mod listen;
 mod metrics;
 mod page;
 mod query;
@@ -151,25 +151,19 @@ impl Gateway {
 
     /// Serves until `stop` resolves, lets running requests end, and stops all informers.
     ///
-    /// # Errors
-    /// If the listener fails.
+    /// At most 512 connections are served at a time, and one that does not send a whole request within 30 s is
+    /// closed.
     ///
     /// # Cancel safety
-    /// Dropping the future stops serving at once; the informers stop with the last handle of the gateway.
-    pub async fn serve(
-        &self,
-        listener: TcpListener,
-        stop: impl Future<Output = ()> + Send + 'static,
-    ) -> io::Result<()> {
+    /// Dropping the future stops serving; the informers stop with the last handle of the gateway.
+    pub async fn serve(&self, listener: TcpListener, stop: impl Future<Output = ()> + Send + 'static) {
         let stopping = CancellationToken::new();
-        let stopped = {
-            let stopping = stopping.clone();
-            async move {
-                stop.await;
-                stopping.cancel();
-            }
+        let told = stopping.clone();
+        let stopped = async move {
+            stop.await;
+            told.cancel();
         };
-        let serving = axum::serve(listener, self.router()).with_graceful_shutdown(stopped);
+        let serving = listen::serve(listener, self.router(), stopped, listen::Limits::default());
         let deadline = async {
             stopping.cancelled().await;
             tokio::time::sleep(SHUTDOWN_DEADLINE).await;
@@ -180,13 +174,12 @@ impl Gateway {
                 self.sweep().await;
             }
         };
-        let result = tokio::select! {
-            result = serving.into_future() => result,
-            () = deadline => Ok(()),
-            () = sweeping => Ok(()),
-        };
+        tokio::select! {
+            () = serving => {}
+            () = deadline => {}
+            () = sweeping => {}
+        }
         self.shutdown().await;
-        result
     }
 
     /// Lets go of the resources that nobody asked for long enough, and of old snapshots.

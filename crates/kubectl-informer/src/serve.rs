@@ -40,6 +40,6 @@ pub(crate) async fn serve(args: &ServeArgs, connection: &ConnectionArgs, io: &Io
     let url = &connection.url;
     io.print(format!("serving {url} on http://{address}; try http://{address}/pods\n")).await?;
     let (end, lasting) = (io.clone(), args.lasting);
-    gateway.serve(listener, async move { end.end(lasting).await }).await?;
+    gateway.serve(listener, async move { end.end(lasting).await }).await;
     Ok(())
 }

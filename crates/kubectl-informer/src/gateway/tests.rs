@@ -447,7 +447,7 @@ async fn over_tcp_it_serves_until_it_is_stopped() {
     connection.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.contains("\"coredns\""), "{answer}");
     stop.send(()).unwrap();
-    serving.await.unwrap().unwrap();
+    serving.await.unwrap();
     assert!(TcpStream::connect(address).await.is_err());
     while server.faults().open_watches(None) > 0 {
         tokio::task::yield_now().await;

@@ -1,0 +1,136 @@
+//! Connections: how many at a time, and how long one may take to say what it wants (G34).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+/// How long to wait after a connection could not be accepted, for want of file descriptors most likely.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
+
+/// What clients may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// Connections at a time; others wait to be accepted.
+    pub(super) connections: usize,
+    /// How long a connection may take to send the head of a request, or stay idle before the next.
+    pub(super) request_head: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { connections: 512, request_head: Duration::from_secs(30) }
+    }
+}
+
+/// Serves until `stop` resolves, then lets running requests end; dropping the future ends them at once.
+pub(super) async fn serve(
+    listener: TcpListener,
+    router: Router,
+    stop: impl Future<Output = ()>,
+    limits: Limits,
+) {
+    let graceful = GracefulShutdown::new();
+    let dropped = CancellationToken::new();
+    let _guard = dropped.clone().drop_guard();
+    tokio::select! {
+        () = accept(&listener, &router, &graceful, &dropped, limits) => {}
+        () = stop => {}
+    }
+    drop(listener);
+    graceful.shutdown().await;
+}
+
+/// Accepts connections for ever.
+async fn accept(
+    listener: &TcpListener,
+    router: &Router,
+    graceful: &GracefulShutdown,
+    dropped: &CancellationToken,
+    limits: Limits,
+) {
+    let slots = Arc::new(Semaphore::new(limits.connections));
+    loop {
+        let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(ACCEPT_AGAIN).await;
+            continue;
+        };
+        let service = TowerToHyperService::new(router.clone());
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(limits.request_head)
+            .serve_connection(TokioIo::new(stream), service);
+        let connection = graceful.watch(connection);
+        let dropped = dropped.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                // Errors are the client's going away, or its taking too long.
+                _ = connection => {}
+                () = dropped.cancelled() => {}
+            }
+            drop(slot);
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::routing::get;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+
+    /// A server that answers `ok`; it ends when the sender is dropped.
+    async fn server(limits: Limits) -> (String, oneshot::Sender<()>, tokio::task::JoinHandle<()>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let router = Router::new().route("/", get(async || "ok"));
+        let stopped = async { _ = stopped.await };
+        let serving = tokio::spawn(serve(listener, router, stopped, limits));
+        (address, stop, serving)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn g34_a_connection_that_does_not_say_what_it_wants_is_closed() {
+        let limits = Limits { request_head: Duration::from_secs(30), ..Limits::default() };
+        let (address, stop, serving) = server(limits).await;
+        let mut slow = TcpStream::connect(&address).await.unwrap();
+        slow.write_all(b"GET / HTTP/1.1\r\nHost: loc").await.unwrap();
+        let mut answer = Vec::new();
+        let closed = tokio::time::timeout(Duration::from_secs(60), slow.read_to_end(&mut answer)).await;
+        assert!(closed.is_ok(), "still open after twice the time that it may take");
+        assert!(!String::from_utf8_lossy(&answer).contains("200 OK"));
+        drop(stop);
+        serving.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn g34_no_more_connections_are_served_at_a_time_than_allowed() {
+        let limits = Limits { connections: 1, ..Limits::default() };
+        let (address, stop, serving) = server(limits).await;
+        let first = TcpStream::connect(&address).await.unwrap();
+        let mut second = TcpStream::connect(&address).await.unwrap();
+        second.write_all(REQUEST).await.unwrap();
+        let mut answer = Vec::new();
+        let early = tokio::time::timeout(Duration::from_millis(50), second.read_to_end(&mut answer)).await;
+        assert!(early.is_err() && answer.is_empty(), "the second connection was served beside the first");
+        drop(first);
+        second.read_to_end(&mut answer).await.unwrap();
+        assert!(String::from_utf8_lossy(&answer).contains("200 OK"));
+        drop(stop);
+        serving.await.unwrap();
+    }
+}
