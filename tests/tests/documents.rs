@@ -61,10 +61,13 @@ fn every_test_that_the_map_names_exists() {
 #[test]
 fn the_readmes_commands_are_those_that_ci_runs() {
     let readme = fs::read_to_string(root().join("README.md")).expect("the README");
+    let ci = fs::read_to_string(root().join(".ci/run")).expect("CI's script");
     for mark in ["<!-- ci:first -->", "<!-- ci:test -->"] {
         let (_, rest) = readme.split_once(mark).unwrap_or_else(|| panic!("the README has no {mark}"));
-        let command = rest.lines().find(|line| line.starts_with("cargo ")).expect("a cargo command");
-        assert!(!command.is_empty());
+        let block = rest.split("```").nth(1).unwrap_or_default();
+        let commands = block.lines().filter(|line| line.starts_with("cargo ")).count();
+        assert_eq!(commands, 1, "CI runs the one cargo command of the block behind {mark}");
+        assert!(ci.contains(mark), "CI does not read the command behind {mark}");
     }
 }
 
