@@ -7,9 +7,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
+mod alter;
+mod fault;
 mod stream;
 
+pub use fault::Fault;
+
+pub(crate) use fault::Asked;
 pub(crate) use stream::Guarded;
+
+use fault::Effect;
 
 use crate::protocol::{ResourcePath, Verb};
 use crate::requests::names;
@@ -21,12 +28,30 @@ use crate::status::Status;
 /// |---|---|
 /// | connections refused | [`refuse_connections`](Self::refuse_connections), until [`accept_connections`](Self::accept_connections) |
 /// | all connections reset | [`reset_connections`](Self::reset_connections) |
-/// | watches end, cleanly or within a frame | [`cut_watches`](Self::cut_watches) |
-/// | versions expire (410) | [`Cluster::compact`](crate::Cluster::compact), or [`Fault::expired`] whatever the version |
-/// | too many requests (429), and any other refusal | [`Fault::too_many_requests`], [`Fault::answer`] |
-/// | no answer, or one that stops in the middle | [`Fault::stall`], [`Fault::stall_after`] |
+/// | a reset in the middle of a frame, or of a list | [`cut_watches`](Self::cut_watches) with [`Cut::Reset`]; [`Fault::reset_after`] |
 /// | the connection ends instead of an answer | [`Fault::hang_up`] |
+/// | a clean close, once and in a loop | [`cut_watches`](Self::cut_watches) with [`Cut::Close`]; [`Fault::close_after`] |
+/// | no answer, or one that stalls in the middle | [`Fault::stall`], [`Fault::stall_after`] |
+/// | bytes that drip | [`Fault::drip`] |
+/// | versions that expire (410), as an event of a watch | [`Cluster::compact`](crate::Cluster::compact); [`Fault::expired`]; [`Cut::Expired`] for open watches |
+/// | the same as a status | [`Fault::expired`] for lists; [`Fault::answer`] of [`Status::expired`] for watches, too |
+/// | an expired continue token, on any page | [`Fault::expired`] with [`Fault::page`] |
+/// | too many requests (429), with and without advice | [`Fault::too_many_requests`], [`Fault::retry_after`] |
+/// | 500, 503, any other refusal | [`Fault::internal_error`], [`Fault::unavailable`], [`Fault::answer`] |
+/// | a version larger than the server's | [`Fault::too_large_version`] |
+/// | streaming lists refused | [`Fault::streaming_lists_refused`]; a whole server: [`disable_watch_list`](crate::TestServerBuilder::disable_watch_list) |
+/// | streaming lists that stall, from the start or in the middle | [`Fault::stall`], [`Fault::stall_after`], with [`Fault::streaming_lists`] |
+/// | streaming lists that never tell their end | [`Fault::without_end_bookmark`] |
+/// | a compressed body that nobody asked for | [`Fault::gzip`] |
+/// | truncated, malformed and oversized frames and lists | [`Fault::truncated`], [`Fault::malformed`], [`Fault::oversized`], anything with [`Fault::instead`] |
+/// | an undecodable object among good ones | [`Fault::undecodable`] |
+/// | duplicate keys in a list, duplicate events | [`Fault::duplicates`] |
 /// | a restored backup: versions go back | [`Cluster::restore`](crate::Cluster::restore) |
+/// | a 404 that passes | [`Fault::not_found`] |
+/// | a resource that goes and returns | delete and create its CustomResourceDefinition |
+/// | the server restarts | [`TestServer::shutdown`](crate::TestServer::shutdown), then a builder with the same [`cluster`](crate::TestServerBuilder::cluster) and [`port`](crate::TestServerBuilder::port) |
+/// | a compaction | [`Cluster::compact`](crate::Cluster::compact) |
+/// | delete and recreate in a gap | [`cut_watches`](Self::cut_watches), then write to the [`Cluster`](crate::Cluster) |
 /// | token expired (401), forbidden (403) | [`Auth`](crate::Auth) |
 ///
 /// # Examples
@@ -55,24 +80,6 @@ struct Inner {
     ids: AtomicU64,
 }
 
-/// What shall go wrong, and for which requests; see [`Faults::inject`].
-#[derive(Debug, Clone)]
-pub struct Fault {
-    effect: Effect,
-    verb: Option<Verb>,
-    resource: Option<String>,
-    times: Option<u64>,
-}
-
-#[derive(Debug, Clone)]
-enum Effect {
-    Answer(Status),
-    Expired,
-    Stall,
-    StallAfter(u64),
-    HangUp,
-}
-
 /// How [`Faults::cut_watches`] ends a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
@@ -80,6 +87,8 @@ pub enum Cut {
     Close,
     /// Half an event is sent, then the connection is reset.
     Reset,
+    /// An error event says that the version has expired (410), then the response ends.
+    Expired,
 }
 
 /// A fault that is in force.
@@ -106,91 +115,11 @@ struct OpenWatch {
 pub(crate) enum Verdict {
     Serve,
     Answer(Status),
-    /// As an error within a watch, as an answer otherwise.
-    Expired,
+    /// A watch that is opened, and ends with this.
+    ErrorEvent(Status),
     HangUp,
     /// Wait for the end of the fault, then look again.
     Wait(CancellationToken),
-}
-
-impl Fault {
-    /// 429 without a `Retry-After`, as if the server had too much to do.
-    #[must_use]
-    pub fn too_many_requests() -> Self {
-        Self::answer(Status::new(429, "TooManyRequests", "too many requests, please try again later"))
-    }
-
-    /// Any failure as the answer.
-    #[must_use]
-    pub fn answer(status: Status) -> Self {
-        Self::new(Effect::Answer(status))
-    }
-
-    /// 410, whatever the version: for a watch as an error event after a 200, as a real server does; for
-    /// anything else as the answer. (A watch answered 410 outright: [`Fault::answer`] of
-    /// [`Status::expired`].)
-    #[must_use]
-    pub fn expired() -> Self {
-        Self::new(Effect::Expired)
-    }
-
-    /// Requests are accepted and not answered, until the fault is lifted.
-    #[must_use]
-    pub fn stall() -> Self {
-        Self::new(Effect::Stall)
-    }
-
-    /// Answers stop after so many bytes of their body, until the fault is lifted. Answers that are already
-    /// being sent, open watches above all, count what they have sent: with 0 they stop at once.
-    #[must_use]
-    pub fn stall_after(bytes: u64) -> Self {
-        Self::new(Effect::StallAfter(bytes))
-    }
-
-    /// The connection is reset instead of an answer.
-    #[must_use]
-    pub fn hang_up() -> Self {
-        Self::new(Effect::HangUp)
-    }
-
-    /// Adds a `Retry-After` to the answer, in seconds. Other faults have no answer and ignore it.
-    #[must_use]
-    pub fn retry_after(mut self, seconds: u32) -> Self {
-        if let Effect::Answer(status) = &mut self.effect {
-            status.details.retry_after_seconds = seconds;
-        }
-        self
-    }
-
-    /// Hits only requests with this verb.
-    #[must_use]
-    pub fn on(mut self, verb: Verb) -> Self {
-        self.verb = Some(verb);
-        self
-    }
-
-    /// Hits only requests about this resource: `pods` or `deployments.apps`.
-    #[must_use]
-    pub fn resource(mut self, resource: &str) -> Self {
-        self.resource = Some(resource.to_owned());
-        self
-    }
-
-    /// Hits only so many requests. Default: all, until it is lifted.
-    #[must_use]
-    pub fn times(mut self, times: u64) -> Self {
-        self.times = Some(times);
-        self
-    }
-
-    fn new(effect: Effect) -> Self {
-        Self { effect, verb: None, resource: None, times: None }
-    }
-
-    fn is_for(&self, verb: Verb, path: Option<&ResourcePath>) -> bool {
-        self.verb.is_none_or(|own| own == verb)
-            && self.resource.as_ref().is_none_or(|own| path.is_some_and(|path| names(path, own)))
-    }
 }
 
 impl FaultHandle {
@@ -286,27 +215,40 @@ impl Faults {
     }
 
     /// What is to be done with a request that has arrived.
-    pub(crate) fn judge(&self, verb: Verb, path: Option<&ResourcePath>) -> Verdict {
-        let mut active = self.lock();
-        let hit = active
-            .iter()
-            .find(|a| {
-                !matches!(a.fault.effect, Effect::StallAfter(_)) && a.fault.is_for(verb, path) && a.hit()
-            })
-            .cloned();
-        active.retain(|active| matches!(active.fault.effect, Effect::StallAfter(_)) || !active.is_used_up());
+    pub(crate) fn judge(&self, asked: &Asked) -> Verdict {
+        let hit = self.hit(asked, |effect| !effect.is_in_body() && !matches!(effect, Effect::Gzip));
         let Some(hit) = hit else { return Verdict::Serve };
         match &hit.fault.effect {
             Effect::Answer(status) => Verdict::Answer(status.clone()),
-            Effect::Expired => Verdict::Expired,
+            Effect::Expired if asked.verb == Verb::Watch => Verdict::ErrorEvent(asked.expired()),
+            Effect::Expired => Verdict::Answer(asked.expired()),
+            Effect::TooLargeVersion => Verdict::Answer(asked.too_large_version()),
             Effect::HangUp => Verdict::HangUp,
-            Effect::Stall | Effect::StallAfter(_) => Verdict::Wait(hit.lifted.clone()),
+            Effect::Stall => Verdict::Wait(hit.lifted.clone()),
+            Effect::Gzip | Effect::Stop(..) | Effect::Drip { .. } | Effect::Alter(_) => Verdict::Serve,
         }
     }
 
-    /// Whether there is a fault that stops answers in the middle.
-    pub(crate) fn stops_bodies(&self) -> bool {
-        self.lock().iter().any(|active| matches!(active.fault.effect, Effect::StallAfter(_)))
+    /// Whether the answer is to be compressed.
+    pub(crate) fn compresses(&self, asked: &Asked) -> bool {
+        self.hit(asked, |effect| matches!(effect, Effect::Gzip)).is_some()
+    }
+
+    /// Whether there is a fault that happens to bodies.
+    pub(crate) fn touch_bodies(&self) -> bool {
+        self.lock().iter().any(|active| active.fault.effect.is_in_body())
+    }
+
+    /// The first fault of a kind that hits a request.
+    fn hit(&self, asked: &Asked, kind: impl Fn(&Effect) -> bool) -> Option<Arc<Active>> {
+        let mut active = self.lock();
+        let hit = active
+            .iter()
+            .find(|active| kind(&active.fault.effect) && active.fault.is_for(asked) && active.hit())
+            .cloned();
+        // A body that was counted goes on being hit.
+        active.retain(|active| active.fault.effect.is_in_body() || !active.is_used_up());
+        hit
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<Active>>> {

@@ -135,8 +135,7 @@ impl Fields {
     }
 
     /// The names of the fields, in order.
-    #[cfg(test)]
-    fn names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| name.as_str())
     }
 }

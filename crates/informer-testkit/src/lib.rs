@@ -8,7 +8,8 @@
 //!
 //! - [`Cluster`] holds the objects; tests write to it directly, as all the controllers that they do not run.
 //! - [`Faults`] is what goes wrong: refused and reset connections, watches cut within a frame, 410, 429,
-//!   stalls. [`Auth`] shows 401 and 403.
+//!   stalls, bytes that drip, frames that are truncated, malformed or far too large, objects that nobody can
+//!   decode. It has a table of them all. [`Auth`] shows 401 and 403.
 //! - [`TestServer::requests`] tells what was asked, for assertions such as "one LIST, at this version".
 //! - [`generate`] makes Pods, Deployments and Nodes as large as real ones; [`Life`] makes a cluster live.
 //! - [`protocol`] is the read side of the API alone, over anything that has snapshots and changes.

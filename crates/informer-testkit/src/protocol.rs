@@ -36,7 +36,9 @@ use crate::status::Status;
 
 pub(crate) use accept::negotiate;
 pub(crate) use body::{json_response, object_response, plain_response, status_response, stream_response};
+pub(crate) use list::expired_page;
 pub(crate) use params::{Parameters, select};
+pub(crate) use token::page_of;
 pub(crate) use watch::error_line;
 
 /// Where the read side reads.

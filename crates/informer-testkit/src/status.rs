@@ -147,6 +147,12 @@ impl Status {
         Self::invalid("meta.k8s.io", "ListOptions", "", field, fault)
     }
 
+    /// 422: streaming lists are known, and switched off.
+    pub(crate) fn streaming_lists_refused() -> Self {
+        let fault = "Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled";
+        Self::invalid_list_options("sendInitialEvents", fault)
+    }
+
     /// 504: the wanted version lies in the future; try again in a second.
     #[must_use]
     pub fn too_large_version(wanted: u64, current: u64) -> Self {

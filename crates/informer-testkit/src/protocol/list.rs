@@ -32,6 +32,10 @@ impl<B: Backend> ReadSide<B> {
         let parameters = Parameters::parse(query)?;
         let want = parameters.list_want()?;
         let (labels, fields) = parameters.selectors(resource)?;
+        let pages = match &want {
+            ListWant::Continue(token) => token.pages.saturating_add(1),
+            _ => 1,
+        };
         let (snapshot, after) = self.find(resource, want).await?;
         let mut scan = Scan { snapshot, namespace: namespace.map(str::to_owned), after, labels, fields };
         let version = scan.snapshot.version();
@@ -45,7 +49,7 @@ impl<B: Backend> ReadSide<B> {
         if items.len() > limit {
             items.truncate(limit);
             if let Some(last) = items.last() {
-                let token = Token { version: Some(version), after: last.key().clone() };
+                let token = Token { version: Some(version), after: last.key().clone(), pages };
                 page = format!(",\"continue\":\"{}\"", token.encode());
                 if scan.labels.is_everything() && scan.fields.is_everything() {
                     let remaining = scan.snapshot.remaining(namespace, last.key());
@@ -74,11 +78,11 @@ impl<B: Backend> ReadSide<B> {
                 self.wait_for(resource, version).await?;
                 Ok((self.snapshot(resource, At::Exact(version)).await?, None))
             }
-            ListWant::Continue(Token { version, after }) => {
-                let at = version.map_or(At::Newest, At::Exact);
+            ListWant::Continue(token) => {
+                let at = token.version.map_or(At::Newest, At::Exact);
                 match self.backend.snapshot(resource, at).await {
-                    Ok(snapshot) => Ok((snapshot, Some(after))),
-                    Err(ReadError::Expired { .. }) => Err(expired_token(after)),
+                    Ok(snapshot) => Ok((snapshot, Some(token.after))),
+                    Err(ReadError::Expired { .. }) => Err(expired_token(token)),
                     Err(other) => Err(unreadable(other)),
                 }
             }
@@ -87,7 +91,7 @@ impl<B: Backend> ReadSide<B> {
 }
 
 /// An expired token comes with another one, for clients that can do without consistency.
-fn expired_token(after: ObjectKey) -> Status {
+fn expired_token(token: Token) -> Status {
     let mut status = Status::expired(
         "The provided continue parameter is too old to display a consistent list result. You can start a new \
          list without the continue parameter, or use the continue token in this response to retrieve the \
@@ -95,8 +99,13 @@ fn expired_token(after: ObjectKey) -> Status {
          that were created, modified, or deleted between the time the first chunk was returned and now may show \
          up in the list.",
     );
-    status.continue_token = Some(Token { version: None, after }.encode());
+    status.continue_token = Some(Token { version: None, ..token }.encode());
     status
+}
+
+/// The answer to a page whose token is too old.
+pub(crate) fn expired_page(token: &str) -> Option<Status> {
+    Token::read(token).map(expired_token)
 }
 
 /// Walks over a snapshot and keeps what is selected.

@@ -1,4 +1,4 @@
-//! Continue tokens: a version and the key after which to go on.
+//! Continue tokens: a version, the key after which to go on, and how far that is.
 
 use informer_core::ObjectKey;
 
@@ -10,13 +10,20 @@ pub(crate) struct Token {
     /// The version of the list; `None` goes on with the newest state, which gives up consistency.
     pub(crate) version: Option<u64>,
     pub(crate) after: ObjectKey,
+    /// How many pages came before.
+    pub(crate) pages: u64,
+}
+
+/// Which page of a list a continue token asks for, counted from 1.
+pub(crate) fn page_of(token: &str) -> Option<u64> {
+    Token::read(token).map(|token| token.pages.saturating_add(1))
 }
 
 impl Token {
     /// Hexadecimal digits, so that nobody is tempted to look into it.
     pub(crate) fn encode(&self) -> String {
         let version = self.version.map(|version| version.to_string()).unwrap_or_default();
-        let text = format!("{version} {} {}", self.after.namespace(), self.after.name());
+        let text = format!("{version} {} {} {}", self.after.namespace(), self.after.name(), self.pages);
         text.bytes().map(|byte| format!("{byte:02x}")).collect()
     }
 
@@ -24,7 +31,7 @@ impl Token {
         Self::read(text).ok_or_else(|| Status::bad_request(format!("continue key is not valid: {text:?}")))
     }
 
-    fn read(text: &str) -> Option<Self> {
+    pub(crate) fn read(text: &str) -> Option<Self> {
         let digits: Vec<u8> =
             text.chars().map(|c| c.to_digit(16).and_then(|d| u8::try_from(d).ok())).collect::<Option<_>>()?;
         let (pairs, []) = digits.as_chunks::<2>() else { return None };
@@ -32,7 +39,8 @@ impl Token {
         let mut words = plain.split(' ');
         let (version, namespace, name) = (words.next()?, words.next()?, words.next()?);
         let version = if version.is_empty() { None } else { Some(version.parse().ok()?) };
-        Some(Self { version, after: ObjectKey::namespaced(namespace, name) })
+        let pages = words.next()?.parse().ok()?;
+        Some(Self { version, after: ObjectKey::namespaced(namespace, name), pages })
     }
 }
 
@@ -43,7 +51,8 @@ mod tests {
     #[test]
     fn tokens_come_back_and_garbage_does_not() {
         for version in [Some(7), None] {
-            let token = Token { version, after: ObjectKey::namespaced("a", "b") };
+            let token = Token { version, after: ObjectKey::namespaced("a", "b"), pages: 3 };
+            assert_eq!(page_of(&token.encode()), Some(4));
             assert_eq!(Token::decode(&token.encode()), Ok(token));
         }
         for text in ["", "zz", "1", "00", "ä", "7a202020"] {

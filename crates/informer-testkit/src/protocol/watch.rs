@@ -37,9 +37,7 @@ impl<B: Backend> ReadSide<B> {
         let mut parameters = Parameters::parse(query)?;
         match self.options.watch_list {
             WatchListSupport::Refused if parameters.send_initial_events.is_some() => {
-                let why = "Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate \
-                           is enabled";
-                return Err(Status::invalid_list_options("sendInitialEvents", why));
+                return Err(Status::streaming_lists_refused());
             }
             WatchListSupport::Ignored => {
                 parameters.send_initial_events = None;

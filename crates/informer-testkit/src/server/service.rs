@@ -6,11 +6,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use http::header::{CONTENT_ENCODING, HeaderValue};
 use http::{Method, Request, Response};
 use tokio_util::sync::CancellationToken;
 
 use super::{Core, write};
-use crate::faults::{Guarded, Verdict};
+use crate::faults::{Asked, Guarded, Verdict};
 use crate::protocol::{Body, BodyError, Route, Verb, error_line, status_response, stream_response};
 use crate::status::Status;
 
@@ -63,12 +64,13 @@ impl ApiService {
             _ => None,
         };
         let verb = path.map_or(Verb::Other, |path| path.verb(&parts.method, query));
+        let asked = Asked::new(verb, path, &parts.uri);
         let user = self.core.auth.user(&parts.headers);
         let number =
             self.core.requests.arrived(&parts, &route, verb, user.as_ref().map_or("", String::as_str));
 
         let response = loop {
-            break match faults.judge(verb, path) {
+            break match faults.judge(&asked) {
                 Verdict::Serve => match self.authorize(user, verb, path) {
                     Err(status) => status_response(&status),
                     Ok(()) if is_read(&parts.method) => {
@@ -77,7 +79,7 @@ impl ApiService {
                     Ok(()) => write::respond(&self.core, &route, verb, &parts, query, body).await,
                 },
                 Verdict::Answer(status) => status_response(&status),
-                Verdict::Expired => expired(verb),
+                Verdict::ErrorEvent(status) => error_event(&status),
                 Verdict::HangUp => {
                     if let Some(reset) = &self.reset {
                         reset.cancel();
@@ -91,14 +93,18 @@ impl ApiService {
             };
         };
         self.core.requests.answered(number, response.status().as_u16());
-        let open = faults.open(verb, path, self.reset.clone());
-        let streamed = verb == Verb::Watch && response.status().is_success() || faults.stops_bodies();
-        if !streamed && http_body::Body::size_hint(response.body()).exact().is_some() {
+        let gzip = faults.compresses(&asked);
+        let streamed = verb == Verb::Watch && response.status().is_success();
+        let whole = http_body::Body::size_hint(response.body()).exact().is_some();
+        if whole && !streamed && !gzip && !faults.touch_bodies() {
             return Ok(response);
         }
-        let path = path.cloned();
-        Ok(response
-            .map(|body| Body::stream(Guarded::new(body.into_stream(), open, verb, path).into_stream())))
+        let open = faults.open(asked, response.status().is_success(), self.reset.clone());
+        let mut response = response.map(|body| Body::stream(Guarded::new(body, open, gzip).into_stream()));
+        if gzip {
+            response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        Ok(response)
     }
 
     fn authorize(
@@ -116,12 +122,9 @@ fn is_read(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD)
 }
 
-fn expired(verb: Verb) -> Response<Body> {
-    let status = Status::expired("too old resource version");
-    if verb == Verb::Watch {
-        return stream_response(futures_util::stream::iter([Ok::<_, BodyError>(error_line(&status))]));
-    }
-    status_response(&status)
+/// A watch that ends with an error as soon as it is open.
+fn error_event(status: &Status) -> Response<Body> {
+    stream_response(futures_util::stream::iter([Ok::<_, BodyError>(error_line(status))]))
 }
 
 impl<B> tower::Service<Request<B>> for ApiService
