@@ -8,5 +8,6 @@ pub mod examples;
 pub mod fixtures;
 pub mod harness;
 pub mod helpers;
+pub mod observe;
 pub mod proxy;
 pub mod real;

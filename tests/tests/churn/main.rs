@@ -4,12 +4,10 @@
 //!
 //! What is random comes from a seed, which a failure shows; `INFORMER_CHURN_SEED` sets it.
 
-mod history;
 mod outages;
 mod programs;
 mod writer;
 
-use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,13 +18,12 @@ use informer::{Event, SharedInformer, SharedInformerFactory};
 use informer_tests::fixtures::install_widgets;
 use informer_tests::harness::Arm;
 use informer_tests::helpers::{differences, eventually_ok, raw_list};
+use informer_tests::observe::{Collection, DEADLINE, GateKeeper, History, store_of};
 use informer_tests::on_both_arms;
 use k8s_openapi::api::core::v1::Pod;
-use kube::ResourceExt;
 use kube::api::DynamicObject;
 use tokio::time::{Instant, timeout};
 
-use history::{Gate, GateKeeper, History};
 use outages::{Outage, Told};
 use programs::{Gateway, Watch, parse_kubectl};
 use writer::{Kind, LABEL, Outcome, Writer};
@@ -48,9 +45,6 @@ const OUTAGES: [usize; 2] = [8, 15];
 
 /// In the middle of this one a handler is registered.
 const LATE: usize = 5;
-
-/// Far above what anything here takes: what is waited for comes, or something is broken.
-const DEADLINE: Duration = Duration::from_secs(60);
 
 /// For a whole round, whatever it waits for.
 const ROUND_DEADLINE: Duration = Duration::from_secs(120);
@@ -110,17 +104,17 @@ impl<'a> Churn<'a> {
         let factory = SharedInformerFactory::builder(arm.client().await?).build();
         let pods = factory.informer::<Pod>()?;
         let widgets = factory.for_resource("example.com", "v1", "widgets").await?;
-        let (prompt, slow) = (History::new("the prompt handler"), History::new("the slow handler"));
+        let history = |name| History::new(name).reading(pods.unsynced_store());
+        let (prompt, slow) = (history("the prompt handler"), history("the slow handler"));
         let record = Arc::clone(&prompt);
         pods.add_handler(|h| h.name("prompt").on_event(move |event| record.record(event)))?;
-        let (record, gate) = (Arc::clone(&slow), Arc::new(Gate::default()));
-        let stop = Arc::clone(&gate);
+        let (record, (stop, gate)) = (Arc::clone(&slow), GateKeeper::new(false));
         let slow_event = move |event: &Event<Pod>| {
             stop.pass();
             record.record(event);
         };
         pods.add_handler(|h| h.name("slow").capacity(64).on_event(slow_event))?;
-        let stream = History::new("the stream of Widgets");
+        let stream = History::new("the stream of Widgets").reading(widgets.unsynced_store());
         let (record, mut events) = (Arc::clone(&stream), widgets.events()?);
         tokio::spawn(async move {
             while let Some(event) = events.next().await {
@@ -134,7 +128,6 @@ impl<'a> Churn<'a> {
         let gateway = Gateway::start(&program, &arm.kubeconfig(), DEADLINE).await?;
         pods.synced_within(DEADLINE).await?;
         widgets.synced_within(DEADLINE).await?;
-        let gate = GateKeeper(gate);
         Ok(Self {
             arm,
             seed,
@@ -202,7 +195,7 @@ impl<'a> Churn<'a> {
     }
 
     fn register_late(&self) -> anyhow::Result<Arc<History<Pod>>> {
-        let late = History::new("the late handler");
+        let late = History::new("the late handler").reading(self.pods.unsynced_store()).resyncing();
         let record = Arc::clone(&late);
         let resync = Duration::from_secs(2);
         self.pods
@@ -259,8 +252,8 @@ impl<'a> Churn<'a> {
 
         let pods = raw_list(self.arm.direct(), PODS_PATH).await?;
         let widgets = raw_list(self.arm.direct(), WIDGETS_PATH).await?;
-        same("the store of Pods", &store(&self.pods)?, &pods)?;
-        same("the store of Widgets", &store(&self.widgets)?, &widgets)?;
+        same("the store of Pods", &store_of(&self.pods)?, &pods)?;
+        same("the store of Widgets", &store_of(&self.widgets)?, &widgets)?;
 
         let gold = self.labelled(PODS_PATH).await?;
         ensure!(gold.len() > PODS / 10 && gold.len() < PODS, "{} Pods are {TIER}", gold.len());
@@ -305,7 +298,7 @@ impl<'a> Churn<'a> {
     }
 
     /// What `kubectl get -A -l` says, or on the other arm what it would ask for.
-    async fn labelled(&self, path: &str) -> anyhow::Result<BTreeMap<String, (String, String)>> {
+    async fn labelled(&self, path: &str) -> anyhow::Result<Collection> {
         let selector = format!("{LABEL}={TIER}");
         let Some(cluster) = self.arm.real_cluster() else {
             let selector = selector.replace('/', "%2F").replace('=', "%3D");
@@ -334,29 +327,7 @@ async fn reached<T: Send + Sync + 'static>(
     Ok(reached.with_context(|| format!("version {version} is not reached: {}", informer.status()))??)
 }
 
-/// The store's keys, UIDs and versions, which must be those of the objects in it too.
-fn store<T>(informer: &SharedInformer<T>) -> anyhow::Result<BTreeMap<String, (String, String)>>
-where
-    T: ResourceExt + Send + Sync + 'static,
-{
-    let snapshot = informer.unsynced_store().snapshot();
-    let entries = snapshot.iter().map(|entry| {
-        let (uid, version) = (entry.record.uid.to_string(), entry.record.version.to_string());
-        let object = entry.object();
-        let of_object = (object.uid().unwrap_or_default(), object.resource_version().unwrap_or_default());
-        if of_object != (uid.clone(), version.clone()) {
-            bail!("{} is {uid} at {version}, but its object {of_object:?}", entry.key);
-        }
-        Ok((entry.key.to_string(), (uid, version)))
-    });
-    entries.collect()
-}
-
-fn same(
-    what: &str,
-    left: &BTreeMap<String, (String, String)>,
-    right: &BTreeMap<String, (String, String)>,
-) -> anyhow::Result<()> {
+fn same(what: &str, left: &Collection, right: &Collection) -> anyhow::Result<()> {
     ensure!(left == right, "{what} is not what the server lists: {}", differences(left, right));
     Ok(())
 }
