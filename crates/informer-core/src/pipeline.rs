@@ -200,7 +200,10 @@ impl<T> Pipeline<T> {
 
     fn flush(&mut self, events: &mut Vec<Event<T>>) {
         self.store.publish();
-        self.fan_out.distribute(events);
+        // Before the first list nobody has been given anything; its end gives them all there is (G9).
+        if self.has_synced {
+            self.fan_out.distribute(events);
+        }
         events.clear();
     }
 }

@@ -98,8 +98,8 @@ impl<T> EventQueue<T> {
         true
     }
 
-    /// Moves up to `max` events into `batch` and takes the one before as handled. A batch never mixes events
-    /// of the initial set with others.
+    /// Moves up to `max` events into `batch`, which must be empty, and takes the one before as handled. A batch
+    /// never mixes events of the initial set with others.
     pub fn pop_batch(&mut self, max: usize, batch: &mut Vec<Event<T>>) {
         self.handled();
         if self.closed {

@@ -335,6 +335,16 @@ fn g09_nothing_of_a_list_is_seen_before_its_end() {
 }
 
 #[test]
+fn g09_changes_before_the_first_list_are_delivered_with_it() {
+    let mut pipeline = Pipeline::new();
+    let (_, queue) = pipeline.register(Duration::ZERO, 8, None, || {});
+    pipeline.apply(Duration::ZERO, [Delta::Added(item(1, (1, 1)))]);
+    assert_eq!(told(&queue), Vec::<String>::new());
+    listed(&mut pipeline, vec![item(1, (1, 1)), item(2, (2, 2))], 2);
+    assert_eq!(told(&queue).len(), 2);
+}
+
+#[test]
 fn g17_a_late_registration_gets_the_store_then_what_follows() {
     let mut pipeline = Pipeline::new();
     listed(&mut pipeline, vec![item(0, (1, 1)), item(2, (2, 2))], 2);

@@ -1,6 +1,6 @@
 //! What the query of a list asks for.
 
-use informer::{FieldSelector, LabelSelector};
+use informer::selector::{FieldSelector, LabelSelector, ParseSelectorError};
 
 /// The longest query that is read, in bytes.
 pub(super) const MAX_QUERY_BYTES: usize = 8 * 1024;
@@ -75,7 +75,7 @@ impl ListQuery {
     }
 }
 
-fn said(error: &informer::ParseSelectorError) -> String {
+fn said(error: &ParseSelectorError) -> String {
     error.to_string()
 }
 

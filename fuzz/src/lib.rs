@@ -1,0 +1,11 @@
+//! What the fuzz targets check, each a function of bytes that panics on a fault.
+
+mod deltas;
+mod gateway;
+mod selectors;
+mod wire;
+
+pub use deltas::deltas;
+pub use gateway::gateway_query;
+pub use selectors::selectors;
+pub use wire::{json_list, watch};

@@ -1,0 +1,104 @@
+//! The splitters, and what is read from the pieces.
+
+use bytes::Bytes;
+use informer::wire::{
+    JsonListSplitter, ListPart, ObjectHead, Status, WatchFrame, WatchSplitter, without_managed_fields,
+};
+use serde_json::Value;
+
+/// Objects above this are refused, so that the limit is met.
+const LIMIT: usize = 512;
+
+/// A list comes apart in the same way whatever its chunks, never yields more than it was given, and gives
+/// every item of a body that serde_json understands.
+pub fn json_list(data: &[u8]) {
+    let Some((seed, body)) = data.split_first() else { return };
+    let split = |chunk: usize| {
+        let mut splitter = JsonListSplitter::with_max_object_bytes(LIMIT);
+        let mut parts = Vec::new();
+        for chunk in body.chunks(chunk) {
+            if splitter.push(Bytes::copy_from_slice(chunk), &mut parts).is_err() {
+                break;
+            }
+        }
+        let items: Vec<Bytes> = parts.into_iter().map(|ListPart::Item(item)| item).collect();
+        (items, splitter.finish())
+    };
+    let (items, head) = split(body.len().max(1));
+    let (pieces, head_of_pieces) = split(usize::from(*seed % 16) + 1);
+    assert_eq!(items, pieces);
+    assert_eq!(head.is_ok(), head_of_pieces.is_ok());
+    if let (Ok(one), Ok(other)) = (&head, &head_of_pieces) {
+        assert_eq!(one, other);
+    }
+    assert!(items.iter().map(Bytes::len).sum::<usize>() <= body.len());
+    for item in &items {
+        object(item);
+    }
+    _ = Status::parse(body);
+    if let (Ok(_), Ok(Value::Object(list))) = (&head, serde_json::from_slice(body)) {
+        let expected = list.get("items").and_then(Value::as_array).cloned().unwrap_or_default();
+        if is_plain(body) {
+            let found: Vec<Value> = items
+                .iter()
+                .map(|item| serde_json::from_slice(item).expect("a part of valid JSON"))
+                .collect();
+            assert_eq!(found, expected);
+        }
+    }
+}
+
+/// A watch comes apart in the same way whatever its chunks.
+pub fn watch(data: &[u8]) {
+    let Some((seed, body)) = data.split_first() else { return };
+    let split = |chunk: usize| {
+        let mut splitter = WatchSplitter::with_max_object_bytes(LIMIT);
+        let mut frames = Vec::new();
+        for chunk in body.chunks(chunk) {
+            if splitter.push(Bytes::copy_from_slice(chunk), &mut frames).is_err() {
+                break;
+            }
+        }
+        (frames, splitter.finish())
+    };
+    let (frames, end) = split(body.len().max(1));
+    let (pieces, end_of_pieces) = split(usize::from(*seed % 16) + 1);
+    assert_eq!(frames, pieces);
+    assert_eq!(end.is_ok(), end_of_pieces.is_ok());
+    for frame in &frames {
+        if let Ok(parsed) = WatchFrame::parse(frame) {
+            object(&parsed.object);
+        }
+    }
+}
+
+/// Reading an object's head never panics, agrees with serde_json, and does not depend on managedFields.
+fn object(json: &Bytes) {
+    let head = ObjectHead::parse(json);
+    _ = ObjectHead::parse_bookmark(json);
+    _ = Status::parse(json);
+    let Ok(head) = head else { return };
+    if let Ok(value) = serde_json::from_slice::<Value>(json)
+        && is_plain(json)
+    {
+        let metadata = &value["metadata"];
+        let text = |name: &str| metadata[name].as_str().unwrap_or_default().to_owned();
+        assert_eq!(head.key().name(), text("name"));
+        assert_eq!(head.key().namespace(), text("namespace"));
+        let mut scratch = Vec::new();
+        let stripped = without_managed_fields(json, &head, &mut scratch);
+        let mut expected = value.clone();
+        if let Some(metadata) = expected["metadata"].as_object_mut() {
+            metadata.remove("managedFields");
+        }
+        let stripped: Value = serde_json::from_slice(stripped).expect("what is left is JSON");
+        assert_eq!(stripped, expected);
+    }
+}
+
+/// Whether names stand once and unescaped: serde_json takes the last of a repeated member.
+fn is_plain(json: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(json);
+    let names = ["items", "metadata", "name", "namespace", "managedFields"];
+    !text.contains('\\') && names.iter().all(|name| text.matches(&format!("\"{name}\"")).count() <= 1)
+}
