@@ -20,8 +20,29 @@ fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
+/// The numbers of client-go's cases in `tests/CASES.md`; what is missing between them has no behaviour of its own.
+#[rustfmt::skip]
+const CASES: [u16; 143] = [
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 18, 21, 22,
+    23, 24, 25, 26, 30, 31, 32, 34, 36, 39, 41, 43, 44, 45, 46, 49, 50, 52,
+    53, 56, 60, 61, 63, 64, 66, 67, 69, 70, 72, 75, 76, 78, 79, 81, 85, 86,
+    89, 90, 91, 93, 94, 96, 97, 98, 99, 100, 101, 102, 103, 104, 105, 106, 107, 108,
+    110, 113, 122, 123, 124, 125, 127, 129, 130, 131, 132, 134, 136, 137, 138, 140, 141, 142,
+    143, 144, 145, 147, 148, 149, 150, 151, 152, 153, 156, 158, 159, 160, 164, 165, 169, 174,
+    175, 176, 177, 180, 189, 191, 192, 193, 198, 200, 201, 202, 205, 208, 210, 211, 213, 214,
+    215, 218, 221, 222, 224, 226, 227, 228, 231, 232, 233, 234, 235, 237, 238, 239, 240,
+];
+
+/// What stands before the name of a two-armed body.
+const BODIES: [&str; 2] = ["on_both_arms!(own ", "on_both_arms!("];
+
 /// The names of all functions and two-armed bodies in the repository.
 fn functions() -> BTreeSet<String> {
+    functions_after(&["fn ", BODIES[0], BODIES[1]])
+}
+
+/// The names in the repository's sources that stand after one of these words.
+fn functions_after(starts: &[&str]) -> BTreeSet<String> {
     let mut files = Vec::new();
     for folder in ["crates", "tests", "benches"] {
         rust_files(&root().join(folder), &mut files);
@@ -29,8 +50,8 @@ fn functions() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for file in files {
         let text = fs::read_to_string(&file).expect("a readable file");
-        for start in ["fn ", "on_both_arms!(own ", "on_both_arms!("] {
-            for (at, _) in text.match_indices(start) {
+        for start in starts {
+            for (at, _) in text.match_indices(*start) {
                 let rest = &text[at + start.len()..];
                 let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
                 names.insert(rest[..end].to_owned());
@@ -56,6 +77,36 @@ fn every_test_that_the_map_names_exists() {
         assert!(functions.contains(name), "no test is named {name:?}: {row}");
     }
     assert!(rows > 50, "only {rows} rows were found");
+}
+
+#[test]
+fn every_case_of_client_go_has_a_test_or_a_reason() {
+    let table = fs::read_to_string(root().join("tests/CASES.md")).expect("the table of cases");
+    let (functions, bodies) = (functions(), functions_after(&BODIES));
+    let mut numbers = Vec::new();
+    for row in table.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| case")) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let [_, number, what, test, _] = cells[..] else { panic!("not three columns: {row}") };
+        numbers.push(number.parse::<u16>().expect("the first column is a number"));
+        if what.is_empty() && test.is_empty() {
+            continue;
+        }
+        assert!(!what.is_empty(), "what does client-go do? {row}");
+        assert!(!test.is_empty(), "neither a test nor a reason: {row}");
+        let parts: Vec<&str> = test.split('`').collect();
+        for name in parts.chunks(2).filter_map(|pair| pair.get(1)) {
+            // Other code than names of tests may be there too: a path, a flag, a type.
+            let is_name = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
+            if name.contains('_') && name.bytes().all(is_name) {
+                assert!(functions.contains(*name), "no test is named {name:?}: {row}");
+            }
+        }
+        for pair in parts.windows(2).filter(|pair| pair[1].starts_with(" *both*")) {
+            assert!(bodies.contains(pair[0]), "{:?} does not run on both arms: {row}", pair[0]);
+        }
+    }
+    numbers.sort_unstable();
+    assert_eq!(numbers, CASES);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use futures_util::StreamExt;
-use informer::{HandlerOptions, Removal};
+use informer::{Error, HandlerOptions, InformerState, Removal};
 use informer_tests::observe::{DEADLINE, GateKeeper, History, Scene, comes_true, soon};
 use informer_tests::on_both_arms;
 
@@ -283,5 +283,26 @@ on_both_arms!(g18_a_dropped_handle_leaves_its_callback_running, |arm| async {
     maps.synced().await?;
     objects.create("a", "1").await?;
     assert_eq!(soon("the callback is called", heard.recv()).await?, Some("1".to_owned()));
+    scene.end().await
+});
+
+on_both_arms!(g18_after_a_stop_nothing_can_be_added_and_everything_removed, |arm| async {
+    let objects = Objects::new(&arm, "stopped").await?;
+    objects.create("a", "1").await?;
+    let scene = Scene::new(&arm).await?;
+    let maps = objects.informer(&scene)?;
+    assert!(!maps.is_stopped() && maps.status().state == InformerState::NotStarted);
+    let seen = scene.observe(&maps, "the handler", |h| h)?;
+    scene.start();
+    seen.synced().await?;
+    assert!(!maps.is_stopped() && maps.status().state != InformerState::NotStarted);
+    scene.settles(&maps, &objects.path(), &[&seen]).await?;
+    scene.factory().stop(&maps).await;
+    assert!(maps.is_stopped() && maps.status().state == InformerState::Stopped);
+    assert!(matches!(maps.add_handler(|h| h), Err(Error::Stopped { .. })));
+    assert!(matches!(maps.events(), Err(Error::Stopped { .. })));
+    assert_eq!(soon("a removal", seen.registration().remove()).await?, Removal::Removed);
+    assert_eq!(seen.text(), "*a#1", "a stop deletes nothing");
+    assert_eq!(maps.unsynced_store().len(), 1);
     scene.end().await
 });

@@ -1,5 +1,6 @@
 //! The pipeline under random histories: every registration's view is checked after every step.
 
+mod cases;
 mod histories;
 
 use std::collections::BTreeMap;

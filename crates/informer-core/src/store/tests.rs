@@ -150,6 +150,36 @@ fn g11_a_panicking_index_function_leaves_its_object_out_of_that_index_only() {
 }
 
 #[test]
+fn g11_objects_move_with_their_values() {
+    let mut store = Store::new();
+    let index = by_tag();
+    store.add_index(&index).unwrap();
+    let found = |store: &mut Store<Obj>, value: &str| {
+        store.publish();
+        let snapshot = store.reader().snapshot();
+        names(snapshot.by_index(&index, value).unwrap()).join(" ")
+    };
+    let values = |store: &Store<Obj>| {
+        let values = store.reader().snapshot().index_values(&index).unwrap();
+        values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+    };
+    for (name, tags) in [(0, vec![1, 2]), (3, vec![2, 3]), (6, vec![3])] {
+        store.upsert(item(name, name, 1, tags));
+    }
+    assert_eq!(
+        ["1", "2", "3"].map(|value| found(&mut store, value)),
+        ["ns0/n0", "ns0/n0 ns0/n3", "ns0/n3 ns0/n6"]
+    );
+    store.remove(&item(3, 3, 1, vec![]).key);
+    assert_eq!(["1", "2", "3"].map(|value| found(&mut store, value)), ["ns0/n0", "ns0/n0", "ns0/n6"]);
+    store.upsert(item(6, 6, 2, vec![1]));
+    assert_eq!(["1", "2", "3"].map(|value| found(&mut store, value)), ["ns0/n0 ns0/n6", "ns0/n0", ""]);
+    assert_eq!(values(&store), "1 2", "a value that nothing has any more is not listed");
+    store.remove(&item(0, 0, 1, vec![]).key);
+    assert_eq!(found(&mut store, "1"), "ns0/n6", "the other one stays");
+}
+
+#[test]
 fn g11_one_name_is_one_index() {
     let mut store = Store::new();
     let index = by_tag();
