@@ -100,10 +100,22 @@ impl KubeSource {
         let body = unretried_empty_body().await.map_err(|error| self.transport(verb, &error))?;
         let request = request.map(|()| body);
         let response = self.client.send(request).await.map_err(|error| self.transport(verb, &error))?;
-        if response.status().is_success() {
-            return Ok(response);
+        if !response.status().is_success() {
+            return Err(self.refusal(verb, response).await);
         }
-        Err(self.refusal(verb, response).await)
+        // What the client itself decompresses does not say so any more.
+        if let Some(encoding) = response.headers().get(CONTENT_ENCODING).filter(|value| *value != "identity")
+        {
+            let why = match self.target.compression {
+                ListCompression::ClientDefault if verb == "list" => {
+                    "which the client was not built to decode; build kube with its feature gzip"
+                }
+                _ => "although that was not asked for; a proxy in between must leave it alone",
+            };
+            let message = format!("{verb} {}: the body is encoded as {encoding:?} {why}", self.target);
+            return Err(Failure::new(FailureKind::Malformed, message));
+        }
+        Ok(response)
     }
 
     /// What an answer other than 2xx means.
@@ -165,14 +177,6 @@ impl ListWatch for KubeSource {
             .body(())
             .map_err(|error| self.transport("watch", &error))?;
         let response = self.send("watch", request).await?;
-        if let Some(encoding) = response.headers().get(CONTENT_ENCODING).filter(|value| *value != "identity")
-        {
-            let message = format!(
-                "watch {}: the body is encoded as {encoding:?} although that was not asked for; a proxy in between must leave it alone",
-                self.target
-            );
-            return Err(Failure::new(FailureKind::Malformed, message));
-        }
         Ok(WatchStream(watch_stream(self.clone(), response.into_body())))
     }
 
