@@ -9,6 +9,7 @@ use http_body_util::BodyExt;
 use informer_testkit::{ApiService, Cut, Fault, TestServer, Verb, generate};
 use serde_json::{Value, json};
 use support::*;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Instant;
 
 const PODS: &str = "/api/v1/pods";
@@ -159,6 +160,18 @@ async fn bodies_end_or_break_after_some_bytes() {
     server.faults().inject(Fault::reset_after(0).on(Verb::Watch));
     server.cluster().create(&pod("default", "d")).unwrap();
     assert!(open.line().await.is_err());
+}
+
+#[tokio::test]
+async fn a_reset_is_one_on_a_socket_too() {
+    let (server, _) = with_pods().await;
+    server.faults().inject(Fault::reset_after(100).times(1));
+    let mut stream = tokio::net::TcpStream::connect(server.address()).await.unwrap();
+    stream.write_all(format!("GET {PODS} HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).await.unwrap();
+    let mut seen = Vec::new();
+    let error = stream.read_to_end(&mut seen).await.unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+    assert!(String::from_utf8_lossy(&seen).contains("PodList"), "{}", String::from_utf8_lossy(&seen));
 }
 
 #[tokio::test]
