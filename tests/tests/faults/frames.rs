@@ -1,0 +1,109 @@
+//! Bodies that cannot be read: compressed, truncated, malformed, far too large.
+
+use std::time::Duration;
+
+use informer::InformerState;
+use informer_testkit::{Cut, Fault, Verb};
+use tokio::time::sleep;
+
+use crate::scene::{Scene, options};
+
+/// One event, then every first event of a watch, cannot be read: no lifting is needed in either case.
+async fn events_cannot_be_read(fault: Fault, words: &str) {
+    for streaming in [false, true] {
+        for times in [1, u64::MAX] {
+            let scene = Scene::watching(options(streaming)).await;
+            let lists = scene.informer.status().counters.lists;
+            let fault = scene.server.faults().inject(fault.clone().on(Verb::Watch).times(times));
+            scene.change();
+            scene.told("watch", words).await;
+            scene.settles().await;
+            if times == 1 {
+                let status = scene.informer.status();
+                assert_eq!(
+                    (status.counters.lists, fault.hits()),
+                    (lists, 1),
+                    "no relist for one: {status:#?}"
+                );
+            }
+            assert!(fault.hits() <= 3, "never the same frame a third time, and a list: {}", fault.hits());
+            scene.end().await;
+        }
+    }
+}
+
+/// The first list cannot be read, once and then for half an hour; and a relist.
+async fn lists_cannot_be_read(fault: Fault, words: &str) {
+    for streaming in [false, true] {
+        let scene = Scene::new(options(streaming)).await;
+        let once = scene.server.faults().inject(fault.clone().resource("configmaps").times(1));
+        scene.factory.start();
+        scene.told("list", words).await;
+        scene.settles().await;
+        scene.began_with("*a#1 *b#1 *c#1");
+        assert_eq!(once.hits(), 1);
+
+        let lasting = scene.server.faults().inject(fault.clone().resource("configmaps"));
+        scene.server.faults().cut_watches(Cut::Close, None);
+        scene.change();
+        scene.server.cluster().compact();
+        let degraded = |status: &informer::Status| matches!(status.state, InformerState::Degraded { .. });
+        let status = scene.status_where("degraded", degraded).await;
+        assert!(status.has_synced && status.objects == 3, "the store stays: {status:#?}");
+        assert!(status.state.to_string().contains(words), "{status}");
+        sleep(Duration::from_secs(1800)).await;
+        scene.is_bounded();
+        lasting.lift();
+        scene.settles().await;
+        scene.end().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn g30_events_are_truncated() {
+    events_cannot_be_read(Fault::truncated(), "the body ended unexpectedly").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn g30_lists_are_truncated() {
+    lists_cannot_be_read(Fault::truncated().object("a"), "the body ended unexpectedly").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn g30_events_are_malformed() {
+    events_cannot_be_read(Fault::malformed(), "malformed").await;
+    events_cannot_be_read(Fault::instead("<html>no</html>\n"), "malformed body").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn g30_lists_are_malformed() {
+    lists_cannot_be_read(Fault::malformed().object("a"), "malformed").await;
+    lists_cannot_be_read(Fault::instead("<html>no</html>\n"), "malformed body").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn g30_events_are_oversized() {
+    events_cannot_be_read(Fault::oversized(5000), "larger than the limit of 4096 bytes").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn g30_lists_are_oversized() {
+    lists_cannot_be_read(Fault::oversized(5000).object("a"), "larger than the limit of 4096 bytes").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn g30_bodies_are_compressed_though_nobody_asked() {
+    let words = "encoded as \"gzip\" although that was not asked for";
+    lists_cannot_be_read(Fault::gzip(), words).await;
+    for streaming in [false, true] {
+        let scene = Scene::watching(options(streaming)).await;
+        let fault = scene.server.faults().inject(Fault::gzip().on(Verb::Watch).times(1));
+        scene.server.faults().cut_watches(Cut::Close, None);
+        scene.change();
+        scene.told("watch", words).await;
+        scene.settles().await;
+        assert_eq!(fault.hits(), 1);
+        assert!(scene.requests().iter().all(|request| request.accept_encoding == "identity"));
+        scene.end().await;
+    }
+}
