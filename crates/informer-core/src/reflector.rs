@@ -234,11 +234,16 @@ impl Reflector {
     /// Tries `next` again after a while.
     fn back_off(&mut self, now: Duration, cause: Failure, next: Next) {
         self.note_failure(&cause);
-        let wanted = cause.retry_after.unwrap_or_default().min(self.config.max_retry_after);
+        let wanted = self.obeyed(cause.retry_after);
         let until = now.saturating_add(self.backoff.next_delay().max(wanted));
         self.abandon();
         self.state = State::BackingOff { cause, attempt: self.backoff.attempt(), until };
         self.phase = Phase::Waiting { until, next };
+    }
+
+    /// How much of a `Retry-After` is obeyed.
+    fn obeyed(&self, retry_after: Option<Duration>) -> Duration {
+        retry_after.unwrap_or_default().min(self.config.max_retry_after)
     }
 
     /// Tries `next` again after a long while: what the server sends cannot be used.

@@ -52,7 +52,7 @@ impl Reflector {
             absence.discovery = Discovery::Asked(now);
             self.actions.push_back(Action::Discover);
         } else {
-            self.discover_later(now);
+            self.discover_later(now, None);
         }
     }
 
@@ -79,18 +79,19 @@ impl Reflector {
                     self.relist = Relist::default();
                     self.malformed = None;
                 }
-                self.discover_later(now);
+                self.discover_later(now, None);
             }
             Err(failure) => {
                 self.note_failure(&failure);
-                self.discover_later(now);
+                self.discover_later(now, failure.retry_after);
             }
         }
     }
 
-    fn discover_later(&mut self, now: Duration) {
+    fn discover_later(&mut self, now: Duration, retry_after: Option<Duration>) {
+        let wanted = self.obeyed(retry_after);
         let Phase::Absent(absence) = &mut self.phase else { return };
-        let until = now.saturating_add(self.backoff.next_delay());
+        let until = now.saturating_add(self.backoff.next_delay().max(wanted));
         absence.discovery = Discovery::Due(until);
         self.state = State::Unavailable { cause: absence.cause.clone(), absent: absence.absent, until };
     }

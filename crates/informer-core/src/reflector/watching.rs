@@ -40,6 +40,8 @@ struct Probe {
     asked: Duration,
     version: ResourceVersion,
     answered: bool,
+    /// Not another one before this.
+    not_before: Duration,
 }
 
 /// Where a watch sent something that cannot be read, and how often.
@@ -82,8 +84,8 @@ impl Watching {
     }
 
     fn probe_at(&self, config: &ReflectorConfig) -> Duration {
-        let since = self.probe.as_ref().map_or(self.last_sign, |probe| probe.asked.max(self.last_sign));
-        since.saturating_add(config.probe_after)
+        let Some(probe) = &self.probe else { return self.last_sign.saturating_add(config.probe_after) };
+        probe.asked.max(self.last_sign).saturating_add(config.probe_after).max(probe.not_before)
     }
 
     /// Whether an end at `now` is the one that was asked for.
@@ -171,10 +173,10 @@ impl Reflector {
             let message = "the watch missed its bookmarks: the connection seems dead";
             self.watch_failed(now, Failure::new(FailureKind::Timeout, message));
         } else if now >= watch.probe_at(&self.config) {
-            let version = self.version.clone();
-            watch.probe = Some(Probe { asked: now, version: version.clone(), answered: false });
+            let (version, asked) = (self.version.clone(), now);
+            watch.probe = Some(Probe { asked, version, answered: false, not_before: Duration::ZERO });
             self.actions.push_back(Action::Probe(ListRequest {
-                version,
+                version: self.version.clone(),
                 version_match: Some(VersionMatch::NotOlderThan),
                 limit: Some(1),
                 continue_token: None,
@@ -183,9 +185,11 @@ impl Reflector {
     }
 
     pub(super) fn on_probed(&mut self, now: Duration, answer: Result<ResourceVersion, Failure>) {
+        let wanted = self.obeyed(answer.as_ref().err().and_then(|failure| failure.retry_after));
         let Phase::Watching(watch) = &mut self.phase else { return };
         let Some(probe) = watch.probe.as_mut().filter(|probe| !probe.answered) else { return };
         probe.answered = true;
+        probe.not_before = now.saturating_add(wanted);
         let replaced = match answer {
             Ok(version) => version.compare(&probe.version) == Some(Ordering::Less),
             Err(failure) => failure.kind == FailureKind::TooLargeVersion,

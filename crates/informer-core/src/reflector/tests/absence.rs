@@ -63,6 +63,13 @@ fn g32_failed_discoveries_count_for_nothing() {
 }
 
 #[test]
+fn g28_a_retry_after_of_discovery_is_obeyed() {
+    let mut script = gone();
+    let busy = Failure { retry_after: Some(secs(900)), ..fail(FailureKind::TooManyRequests) };
+    script.give(Input::Discovered(Err(busy))).wait(secs(300)..=secs(300)).expect(Action::Discover).quiet();
+}
+
+#[test]
 fn g32_a_passing_404_lists_again_after_a_backoff() {
     let mut script = gone();
     script.give(Input::Discovered(Ok(true))).wait_backoff(1);
