@@ -1,0 +1,140 @@
+//! The end of every history: the server is well again, and everybody gets everything (G1).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use informer_core::reflector::{Input, State};
+
+use crate::plan::{WatchList, Write};
+use crate::readers::Handler;
+use crate::server::Good;
+use crate::world::World;
+
+/// A server that is well again has this long until everybody has everything.
+const CONVERGED_WITHIN: Duration = Duration::from_secs(15 * 60);
+
+impl World {
+    /// Faults are lifted and time passes: everybody has to have everything (G1), and keep it.
+    pub(crate) fn end(&mut self) {
+        self.trace(|| "● the server is well again".to_owned());
+        self.recover();
+        self.converge();
+        let before: Vec<_> = self.handlers.iter().map(|handler| handler.view.clone()).collect();
+        for name in 0..4 {
+            self.write(name, Write::Put(Good::Yes));
+            self.run_until(self.now + Duration::from_secs(40));
+        }
+        self.converge();
+        for (handler, before) in self.handlers.iter().zip(&before) {
+            handler.check_resyncs(before);
+        }
+        self.content.check_kept();
+        self.stop();
+    }
+
+    fn converge(&mut self) {
+        let start = self.now;
+        while !self.is_converged() {
+            let waited = self.now - start;
+            assert!(waited < CONVERGED_WITHIN, "G1: after {waited:?}: {}", self.what_is_missing());
+            self.run_until(self.now + Duration::from_secs(1));
+        }
+    }
+
+    fn recover(&mut self) {
+        (self.outage, self.close_loop) = (None, None);
+        self.armed.clear();
+        self.server.return_resource();
+        self.server.settings.watch_list = WatchList::Served;
+        self.server.settings.bookmarks = true;
+        self.server.settings.lag = 0;
+        if let Some(open) = &mut self.open {
+            open.connection.drips = false;
+        }
+        let now = self.now;
+        self.handlers.iter_mut().for_each(|handler| handler.release(now));
+        self.repair();
+    }
+
+    /// Writes over what cannot be used.
+    fn repair(&mut self) {
+        let bad: Vec<u8> = self
+            .server
+            .collection()
+            .iter()
+            .flatten()
+            .filter(|state| state.good != Good::Yes)
+            .map(|state| state.name)
+            .collect();
+        for name in bad {
+            self.write(name, Write::Put(Good::Yes));
+        }
+    }
+
+    fn is_converged(&mut self) -> bool {
+        self.repair();
+        let snapshot = self.content.reader.snapshot();
+        let collection = self.server.collection();
+        let mut states: Vec<_> = collection.iter().flatten().collect();
+        states.sort_by_key(|state| state.key());
+        let equal = states.len() == snapshot.len()
+            && states.iter().zip(snapshot.iter()).all(|(state, entry)| entry.object().stamp == state.stamp);
+        equal
+            && self.pipeline.has_synced()
+            && self.queue.is_empty()
+            && matches!(self.machine.state(), State::Watching { .. })
+            && self.handlers.iter().all(|handler| {
+                let queue = handler.queue.lock();
+                handler.is_idle()
+                    && queue.is_empty()
+                    && queue.has_synced()
+                    && handler.view.len() == snapshot.len()
+                    && handler
+                        .view
+                        .iter()
+                        .zip(snapshot.iter())
+                        .all(|((key, object), entry)| key == entry.key && Arc::ptr_eq(object, entry.object()))
+            })
+    }
+
+    fn what_is_missing(&self) -> String {
+        let shown = self.content.reader.snapshot();
+        let shown: Vec<_> = shown.iter().map(|entry| (entry.key.clone(), entry.object().stamp)).collect();
+        let handlers: Vec<_> = self
+            .handlers
+            .iter()
+            .map(|handler| {
+                let queue = handler.queue.lock();
+                (handler.number, handler.is_idle(), queue.is_empty(), queue.has_synced(), handler.view.len())
+            })
+            .collect();
+        format!(
+            "{:?}\n  store {shown:?}\n  server {:?}\n  handlers {handlers:?}, {} deltas",
+            self.machine.state(),
+            self.server
+                .collection()
+                .iter()
+                .flatten()
+                .map(|state| (state.key(), state.stamp))
+                .collect::<Vec<_>>(),
+            self.queue.len(),
+        )
+    }
+
+    fn stop(&mut self) {
+        self.machine.handle(self.now, Input::Stop);
+        while let Some(action) = self.machine.poll(self.now) {
+            use informer_core::reflector::Action::{AbandonReplace, Close};
+            assert!(matches!(action, Close | AbandonReplace), "G24: {action:?} after the stop");
+        }
+        assert_eq!((self.machine.state(), self.machine.deadline()), (&State::Stopped, None), "G24");
+        self.pipeline.finish();
+        for handler in &mut self.handlers {
+            while let Some(at) = handler.next_at(self.now) {
+                handler.step(self.now.max(at), &self.server, &mut self.coverage);
+            }
+            assert!(handler.queue.lock().is_over(), "G24: a queue that does not end");
+        }
+        self.removed.iter().for_each(Handler::check_removed);
+    }
+}

@@ -1,0 +1,309 @@
+//! The model server answers: what a request gets, and what happens to it on the way.
+
+use std::time::Duration;
+
+use informer_core::ResourceVersion;
+use informer_core::reflector::{Failure, FailureKind, ListRequest, WatchRequest};
+
+use crate::content::number;
+use crate::plan::{Fault, Refusal, WatchList};
+use crate::server::{Change, Good, State};
+use crate::wire::{self, Arriving, Connection, WatchSide};
+use crate::world::World;
+
+/// How a list goes wrong.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Body {
+    Whole,
+    Stalls,
+    Breaks,
+    EndsEarly,
+}
+
+impl World {
+    pub(crate) fn answer_list(&mut self, request: &ListRequest) -> Connection {
+        let seed = self.connection_seed();
+        match self.list_body(request) {
+            Err(Some(failure)) => Connection::refused(self.now, seed, failure),
+            Err(None) => Connection::new(self.now, seed),
+            Ok(text) => {
+                let mut connection = Connection::new(self.now, seed);
+                connection.send(self.now, Arriving::Headers);
+                self.send_list(&mut connection, &text);
+                connection
+            }
+        }
+    }
+
+    /// The text of a list, or the failure that the request meets; no failure: no answer at all.
+    fn list_body(&mut self, request: &ListRequest) -> Result<String, Option<Failure>> {
+        self.refused()?;
+        if self.disarm(Fault::NoList) {
+            return Ok(wire::status(Refusal::Internal).1);
+        }
+        let server = &self.server;
+        let newest = server.version();
+        let (version, after) = match &request.continue_token {
+            Some(token) => {
+                let mut parts = token.split('-').map(|part| part.parse().expect("a token of ours"));
+                let mut next = || parts.next().expect("three parts");
+                let (lineage, version, after) = (next(), next(), next());
+                let expired = self.disarm(Fault::ContinueExpired);
+                if expired || lineage != self.server.lineages.len() as u64 || version < self.server.compacted
+                {
+                    self.cover("continue token expired");
+                    return Err(wire::refusal(Refusal::Expired));
+                }
+                (version, Some(after))
+            }
+            None if request.version.is_unset() => (newest, None),
+            None => {
+                let wanted = number(&request.version);
+                if wanted > newest {
+                    self.cover("list from the future");
+                    return Err(wire::refusal(Refusal::TooLarge));
+                }
+                (server.cached(wanted), None)
+            }
+        };
+        let all = self.server.lineage().at(version).expect("the server was there");
+        let mut items: Vec<State> = all.iter().flatten().copied().collect();
+        items.sort_by_key(State::key);
+        let rest: Vec<State> = items
+            .iter()
+            .filter(|state| after.is_none_or(|after| position(&items, state) > after))
+            .copied()
+            .collect();
+        let at_zero = request.version == ResourceVersion::from(0);
+        let limit = request.limit.filter(|_| !at_zero || self.server.settings.pages_at_zero);
+        let count = limit.map_or(rest.len(), |limit| rest.len().min(limit as usize));
+        let mut page = rest[..count].to_vec();
+        let left = rest.len() - count;
+        let token = (left > 0).then(|| {
+            let last = position(&items, &page[count - 1]);
+            format!("{}-{version}-{last}", self.server.lineages.len())
+        });
+        if token.is_some() {
+            self.cover("list in pages");
+        }
+        if !page.is_empty() && self.disarm(Fault::Duplicates) {
+            // The same state again, last of all.
+            page.push(page[0]);
+        }
+        Ok(wire::list(&page, version, token.as_deref(), (left > 0 && version % 2 == 0).then_some(left)))
+    }
+
+    fn send_list(&mut self, connection: &mut Connection, text: &str) {
+        connection.drips = self.disarm(Fault::Drip);
+        let body = match () {
+            () if self.disarm(Fault::Stall) => Body::Stalls,
+            () if self.disarm(Fault::CutWithinFrame) => Body::Breaks,
+            () if self.disarm(Fault::CloseWithinFrame) => Body::EndsEarly,
+            () => Body::Whole,
+        };
+        if body == Body::Whole {
+            connection.send_text(self.now, text);
+            connection.send(self.now, Arriving::End);
+            return;
+        }
+        connection.send_text(self.now, &text[..text.len() / 2]);
+        match body {
+            Body::Breaks => {
+                let failure = Failure::new(FailureKind::Transport, "connection reset");
+                connection.send(self.now, Arriving::Broken(failure));
+            }
+            Body::EndsEarly => connection.send(self.now, Arriving::End),
+            Body::Whole | Body::Stalls => connection.ended = true,
+        }
+    }
+
+    /// The answer to a probe and when it comes; `None`: never.
+    pub(crate) fn answer_probe(
+        &mut self,
+        request: &ListRequest,
+    ) -> Option<(Duration, Result<ResourceVersion, Failure>)> {
+        let at = self.now + Duration::from_millis(30);
+        match self.list_body(request) {
+            Ok(text) => Some((at, self.version_of(&text))),
+            Err(Some(failure)) => Some((at, Err(failure))),
+            Err(None) => None,
+        }
+    }
+
+    pub(crate) fn answer_discovery(&mut self) -> Option<(Duration, Result<bool, Failure>)> {
+        let at = self.now + Duration::from_millis(30);
+        match self.outage {
+            // It is this resource only that is not found.
+            Some((Refusal::NotFound, _)) => Some((at, Ok(!self.server.removed))),
+            Some((refusal, _)) => wire::refusal(refusal).map(|failure| (at, Err(failure))),
+            None => Some((at, Ok(!self.server.removed))),
+        }
+    }
+
+    pub(crate) fn answer_watch(&mut self, request: &WatchRequest) -> Connection {
+        let seed = self.connection_seed();
+        match self.watch_answer(request, seed) {
+            Ok(connection) => connection,
+            Err(Some(failure)) => Connection::refused(self.now, seed, failure),
+            Err(None) => Connection::new(self.now, seed),
+        }
+    }
+
+    fn watch_answer(&mut self, request: &WatchRequest, seed: u64) -> Result<Connection, Option<Failure>> {
+        self.refused()?;
+        let settings = self.server.settings;
+        let newest = self.server.version();
+        let mut connection = Connection::new(self.now, seed);
+        let (wanted, streaming) = (number(&request.version), request.send_initial_events);
+        if streaming && settings.watch_list == WatchList::Refused {
+            self.cover("streaming list refused");
+            return Err(wire::refusal(Refusal::Invalid));
+        }
+        if wanted > newest && (streaming || settings.refuses_future) {
+            self.cover("watch from the future refused");
+            return Err(wire::refusal(Refusal::TooLarge));
+        }
+        // Without a version a watch begins with what there is, whether it was asked for that or not.
+        let initial = streaming && (settings.watch_list != WatchList::Ignored || wanted == 0);
+        if !initial && wanted < self.server.compacted {
+            self.cover("watch from before a compaction");
+            if !settings.expired_as_event {
+                return Err(wire::refusal(Refusal::Expired));
+            }
+            connection.send(self.now, Arriving::Headers);
+            connection.send_text(self.now, &wire::error_event(Refusal::Expired));
+            connection.send(self.now, Arriving::End);
+            return Ok(connection);
+        }
+        connection.send(self.now, Arriving::Headers);
+        connection.drips = self.disarm(Fault::Drip);
+        let mut position = wanted;
+        if initial {
+            position = if wanted == 0 { newest } else { self.server.cached(wanted) };
+            // What a list has of a name is of one object, and then of its successor after a DELETED.
+            let mixes = |change: &Change| change.replaces && change.state.good != Good::Yes;
+            if self.server.lineage().since(position).iter().any(mixes) {
+                position = newest;
+            }
+            let all = self.server.lineage().at(position).expect("the server was there");
+            let mut items: Vec<State> = all.iter().flatten().copied().collect();
+            items.sort_by_key(State::key);
+            for item in &items {
+                connection.send_text(self.now, &wire::event("ADDED", item));
+            }
+        }
+        connection.watch = Some(WatchSide {
+            position,
+            expires: self.now + request.timeout,
+            next_bookmark: self.now + Duration::from_secs(60),
+        });
+        if streaming && settings.watch_list == WatchList::Stalled {
+            self.cover("streaming list stalled");
+            connection.ended = true;
+        }
+        self.send_changes(&mut connection);
+        if streaming && settings.watch_list == WatchList::Served {
+            connection.send_text(self.now, &wire::bookmark(newest, true));
+        } else if streaming {
+            self.cover("streaming list without an end");
+        }
+        if self.close_loop.is_some() {
+            connection.send(self.now, Arriving::End);
+        }
+        for fault in self.take_watch_faults() {
+            self.damage(&mut connection, fault);
+        }
+        Ok(connection)
+    }
+
+    /// Sends what a watch has not been sent yet.
+    pub(crate) fn send_changes(&mut self, connection: &mut Connection) {
+        let Some(watch) = &mut connection.watch else { return };
+        let changes = self.server.lineage().since(watch.position).to_vec();
+        watch.position = watch.position.max(self.server.version());
+        for change in changes {
+            let text = wire::frame(&change);
+            connection.send_text(self.now, &text);
+            if change.poison.is_some() {
+                connection.ended = true;
+                self.ledger.poison_sent = Some(change.version);
+                self.cover("poisoned event");
+                return;
+            }
+            if change.twice {
+                connection.send_text(self.now, &text);
+            }
+        }
+    }
+
+    /// What a fault does to a connection that is open.
+    pub(crate) fn damage(&mut self, connection: &mut Connection, fault: Fault) {
+        let now = self.now;
+        let watches = connection.watch.is_some();
+        match fault {
+            Fault::Cut => connection.cut(now),
+            Fault::CutWithinFrame => {
+                let failure = Failure::new(FailureKind::Transport, "connection reset");
+                if watches {
+                    connection.send_text(now, r#"{"type":"MODIFIED","object":{"metadata":{"na"#);
+                }
+                connection.send(now, Arriving::Broken(failure));
+            }
+            Fault::Close if watches => connection.send(now, Arriving::End),
+            Fault::CloseWithinFrame if watches => {
+                connection.send_text(now, r#"{"type":"DELETED","object":{"metadata":{"name":"n1"#);
+                connection.send(now, Arriving::End);
+            }
+            Fault::Stall => connection.stall(),
+            Fault::Drip => connection.drips = true,
+            Fault::ErrorEvent(refusal) if watches => {
+                connection.send_text(now, &wire::error_event(refusal));
+                connection.send(now, Arriving::End);
+            }
+            Fault::MalformedFrame(poison) if watches => {
+                connection.send_text(now, &wire::poisoned(poison));
+                connection.send(now, Arriving::End);
+            }
+            other => self.armed.push(other),
+        }
+    }
+
+    /// What every request meets first.
+    fn refused(&mut self) -> Result<(), Option<Failure>> {
+        if let Some((refusal, _)) = self.outage {
+            return Err(wire::refusal(refusal));
+        }
+        let armed = self.armed.iter().position(|fault| matches!(fault, Fault::Refuse(_)));
+        if let Some(Fault::Refuse(refusal)) = armed.map(|at| self.armed.remove(at)) {
+            return Err(wire::refusal(refusal));
+        }
+        if self.server.removed {
+            self.cover("resource is not there");
+            return Err(wire::refusal(Refusal::NotFound));
+        }
+        Ok(())
+    }
+
+    fn disarm(&mut self, fault: Fault) -> bool {
+        let armed = self.armed.iter().position(|armed| *armed == fault);
+        armed.map(|at| self.armed.remove(at)).is_some()
+    }
+
+    /// Those that wait for a watch.
+    fn take_watch_faults(&mut self) -> Vec<Fault> {
+        let for_watch = |fault: &Fault| {
+            use Fault::{Close, CloseWithinFrame, Cut, CutWithinFrame, ErrorEvent, MalformedFrame, Stall};
+            matches!(
+                fault,
+                Cut | CutWithinFrame | Close | CloseWithinFrame | Stall | ErrorEvent(_) | MalformedFrame(_)
+            )
+        };
+        let (now, later) = self.armed.drain(..).partition(for_watch);
+        self.armed = later;
+        now
+    }
+}
+
+fn position(items: &[State], state: &State) -> u64 {
+    items.iter().position(|item| item.name == state.name).expect("it is one of them") as u64
+}

@@ -1,0 +1,126 @@
+//! Taking in one object: its head, what the store holds of it, its decoded form; what `informer`'s session does.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use informer_core::reflector::Failure;
+use informer_core::wire::{ObjectHead, WatchEventType, without_managed_fields};
+use informer_core::{Delta, Item, ObjectKey, ResourceVersion, Tombstone};
+
+use crate::session::{Obj, malformed};
+use crate::world::World;
+
+/// What the store holds under a name.
+enum Held {
+    Nothing,
+    Same(ObjectKey),
+    Older(ObjectKey),
+    Other(ObjectKey),
+}
+
+#[derive(serde::Deserialize)]
+struct RawObject {
+    spec: RawSpec,
+}
+
+#[derive(serde::Deserialize)]
+struct RawSpec {
+    name: u8,
+    stamp: u64,
+    #[serde(default)]
+    refuse: bool,
+}
+
+impl World {
+    /// Adds an object to the list that is being staged.
+    pub(crate) fn stage(&mut self, json: &Bytes) -> Result<ResourceVersion, Failure> {
+        let head = ObjectHead::parse(json).map_err(|error| malformed(&error))?;
+        let held = self.held(&head);
+        let Some(list) = &mut self.list else { return Ok(head.version) };
+        list.objects += 1;
+        if let Held::Same(key) = &held
+            && list.shortcut
+        {
+            list.usable += 1;
+            self.queue.push(Delta::Kept(key.clone()));
+            return Ok(head.version);
+        }
+        if let Some(object) = decode(json, &head) {
+            list.usable += 1;
+            let item = Item::new(held.into_key(&head), head.uid, head.version.clone(), object);
+            self.queue.push(Delta::Listed(item));
+        } else {
+            let keep = matches!(held, Held::Same(_) | Held::Older(_));
+            list.usable += usize::from(keep);
+            if keep {
+                self.queue.push(Delta::Kept(held.into_key(&head)));
+            }
+            self.cover("undecodable object listed");
+        }
+        Ok(head.version)
+    }
+
+    /// Applies an ADDED or MODIFIED.
+    pub(crate) fn changed(&mut self, kind: WatchEventType, json: &Bytes) -> Result<ResourceVersion, Failure> {
+        let head = ObjectHead::parse(json).map_err(|error| malformed(&error))?;
+        if let Some(object) = decode(json, &head) {
+            let key = self.held(&head).into_key(&head);
+            let item = Item::new(key, head.uid, head.version.clone(), object);
+            let delta = if kind == WatchEventType::Added { Delta::Added } else { Delta::Updated };
+            self.queue.push(delta(item));
+        } else {
+            // What is still queued may have put another object under this name.
+            self.deliver(usize::MAX);
+            let held = self.held(&head);
+            let replaced = matches!(held, Held::Other(_));
+            let key = held.into_key(&head);
+            let version = head.version.clone();
+            self.queue.push(match replaced {
+                true => Delta::Deleted(Tombstone { key, uid: "".into(), version, last: None }),
+                false => Delta::Bookmark(version),
+            });
+            self.cover("undecodable object watched");
+        }
+        Ok(head.version)
+    }
+
+    /// Applies a DELETED.
+    pub(crate) fn deleted(&mut self, json: &Bytes) -> Result<ResourceVersion, Failure> {
+        let head = ObjectHead::parse(json).map_err(|error| malformed(&error))?;
+        let key = self.held(&head).into_key(&head);
+        let last = decode(json, &head).map(Arc::new);
+        if last.is_none() {
+            self.cover("undecodable object deleted");
+        }
+        let version = head.version.clone();
+        self.queue.push(Delta::Deleted(Tombstone { key, uid: head.uid, version, last }));
+        Ok(head.version)
+    }
+
+    fn held(&self, head: &ObjectHead<'_>) -> Held {
+        match self.pipeline.store().find(&head.namespace, &head.name) {
+            None => Held::Nothing,
+            Some((key, record)) if record.is_state(&head.uid, &head.version) => Held::Same(key.clone()),
+            Some((key, record)) if record.uid == head.uid => Held::Older(key.clone()),
+            Some((key, _)) => Held::Other(key.clone()),
+        }
+    }
+}
+
+impl Held {
+    fn into_key(self, head: &ObjectHead<'_>) -> ObjectKey {
+        match self {
+            Self::Nothing => head.key(),
+            Self::Same(key) | Self::Older(key) | Self::Other(key) => key,
+        }
+    }
+}
+
+/// Decodes and transforms; `None` if either cannot be done.
+fn decode(json: &Bytes, head: &ObjectHead<'_>) -> Option<Obj> {
+    let mut scratch = Vec::new();
+    let short = without_managed_fields(json, head, &mut scratch);
+    let raw: RawObject = serde_json::from_slice(short).ok()?;
+    let RawSpec { name, stamp, refuse } = raw.spec;
+    (!refuse).then_some(Obj { name, stamp, transformed: true })
+}

@@ -1,0 +1,372 @@
+//! What may be asked of the server, and when: G26 to G29 and G32, by a second, simpler set of rules.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use informer_core::ResourceVersion;
+use informer_core::reflector::{Failure, FailureKind, ListRequest, State, VersionMatch, WatchRequest};
+
+use crate::world::World;
+
+/// More requests than this in any minute are a hot loop; pages are not counted.
+const REQUESTS_A_MINUTE: usize = 45;
+
+/// The longest `Retry-After` that is obeyed.
+const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(300);
+
+/// What was asked and answered so far, as far as the rules need it.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    pub(crate) requests: VecDeque<Duration>,
+    pub(crate) current: Current,
+    pub(crate) asked: Duration,
+    pub(crate) timeout: Duration,
+    pub(crate) last_sign: Duration,
+    pub(crate) probed: Duration,
+    pub(crate) probe_waits: Duration,
+    pub(crate) discovery_waits: Duration,
+    pub(crate) opened: bool,
+    pub(crate) live_since: Option<Duration>,
+    /// A watch lived long enough since the last failure that was counted.
+    pub(crate) healthy: bool,
+    pub(crate) attempt: u32,
+    pub(crate) waiting: Option<(u32, Duration)>,
+    pub(crate) bookmarks_seen: bool,
+    pub(crate) may_newest: bool,
+    pub(crate) must_newest: bool,
+    pub(crate) may_plain: bool,
+    pub(crate) streaming_refused: bool,
+    pub(crate) rewatch: bool,
+    /// Where something could not be read.
+    pub(crate) malformed_at: ResourceVersion,
+    pub(crate) probe_says_so: bool,
+    pub(crate) token: Option<String>,
+    pub(crate) absences: u32,
+    pub(crate) first_absence: Duration,
+    /// The version of the last poisoned event that was sent.
+    pub(crate) poison_sent: Option<u64>,
+    pub(crate) poisoned: BTreeMap<(usize, u64, String), u32>,
+    /// Lists published, and histories replaced, as the machine said.
+    pub(crate) finished: u64,
+    /// The lineage that the informer's lists are of.
+    pub(crate) lineage: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Current {
+    #[default]
+    None,
+    FirstPage,
+    Page,
+    Streaming,
+    Watch,
+}
+
+impl World {
+    pub(crate) fn check_list(&mut self, request: &ListRequest) {
+        self.requested(request.continue_token.is_some());
+        assert!(!self.ledger.rewatch, "G28: a relist after a watch was refused or too much");
+        let held = self.machine.last_sync_resource_version().clone();
+        if let Some(token) = &request.continue_token {
+            assert_eq!(Some(token), self.ledger.token.as_ref(), "G26: not the token of the page before");
+            assert!(request.version.is_unset() && request.version_match.is_none(), "G26: {request:?}");
+            self.ledger.current = Current::Page;
+            return;
+        }
+        let from_seen = self.check_ladder(&request.version, &held, false);
+        let wanted = from_seen.then_some(VersionMatch::NotOlderThan);
+        assert_eq!(request.version_match, wanted, "G26: {request:?}");
+        if self.config.streaming_lists && self.machine.streaming_lists_supported() != Some(false) {
+            assert!(self.ledger.may_plain, "G27: a LIST although streaming lists were not refused");
+        }
+        self.ledger.current = Current::FirstPage;
+        self.cover("request: list");
+    }
+
+    pub(crate) fn check_watch(&mut self, request: &WatchRequest) {
+        self.requested(false);
+        let held = self.machine.last_sync_resource_version().clone();
+        let range = Duration::from_secs(200)..=Duration::from_secs(280);
+        assert!(range.contains(&request.timeout), "G29: {request:?}");
+        self.ledger.timeout = request.timeout;
+        if request.send_initial_events {
+            assert!(!self.ledger.rewatch, "G28: a relist after a watch was refused or too much");
+            assert!(self.config.streaming_lists, "G27: streaming lists are not wanted");
+            assert!(!self.ledger.streaming_refused, "G27: a streaming list was refused before");
+            self.check_ladder(&request.version, &held, true);
+            self.ledger.current = Current::Streaming;
+            self.cover("request: streaming list");
+        } else {
+            assert!(!held.is_unset() && request.version == held, "G26: {request:?}, not from {held}");
+            self.ledger.rewatch = false;
+            self.ledger.current = Current::Watch;
+            self.cover("request: watch");
+        }
+    }
+
+    /// Whether the version is the one last seen.
+    fn check_ladder(&self, version: &ResourceVersion, held: &ResourceVersion, streaming: bool) -> bool {
+        let newest = self.ledger.must_newest;
+        if version.is_unset() {
+            let first = streaming && held.is_unset();
+            // A list that led back to a frame that cannot be read is of no use (G30).
+            let stuck = self.ledger.malformed_at == *held;
+            assert!(first || stuck || self.ledger.may_newest, "G26: the newest is asked for, not {held}");
+            return false;
+        }
+        assert!(!newest, "G26: {version} again, which was refused");
+        if held.is_unset() {
+            assert!(!streaming && *version == ResourceVersion::from(0), "G26: {version} at first");
+            return false;
+        }
+        assert_eq!(version, held, "G26: not the version last seen");
+        true
+    }
+
+    pub(crate) fn check_probe(&mut self, request: &ListRequest) {
+        self.count_request();
+        assert_eq!(request.limit, Some(1), "G26");
+        assert_eq!(&request.version, self.machine.last_sync_resource_version(), "G26");
+        assert_eq!(request.version_match, Some(VersionMatch::NotOlderThan), "G26");
+        assert!(self.ledger.current == Current::Watch || self.ledger.live_since.is_some(), "G26: no watch");
+        let silent = self.now.saturating_sub(self.ledger.last_sign.max(self.ledger.probed));
+        assert!(silent >= Duration::from_secs(120), "G26: a probe after {silent:?}");
+        self.ledger.probed = self.now;
+        assert!(self.now >= self.ledger.probe_waits, "G28: a probe before its Retry-After");
+        self.cover("request: probe");
+    }
+
+    pub(crate) fn check_discover(&mut self) {
+        self.count_request();
+        assert!(self.now >= self.ledger.discovery_waits, "G28: a discovery before its Retry-After");
+        self.cover("request: discovery");
+    }
+
+    pub(crate) fn probe_answered(&mut self, answer: &Result<ResourceVersion, Failure>) {
+        let held = self.machine.last_sync_resource_version();
+        let replaced = match answer {
+            Ok(version) => version.compare(held) == Some(Ordering::Less),
+            Err(failure) => failure.kind == FailureKind::TooLargeVersion,
+        };
+        self.ledger.probe_waits = self.now + retry_after(answer);
+        self.ledger.may_newest |= replaced;
+        self.ledger.probe_says_so |= replaced;
+    }
+
+    pub(crate) fn discovered(&mut self, answer: &Result<bool, Failure>) {
+        self.ledger.discovery_waits = self.now + retry_after(answer);
+        match answer {
+            Ok(true) => self.ledger.absences = 0,
+            Ok(false) => {
+                if self.ledger.absences == 0 {
+                    self.ledger.first_absence = self.now;
+                }
+                self.ledger.absences += 1;
+            }
+            Err(_) => {}
+        }
+    }
+
+    pub(crate) fn check_remove_all(&mut self) {
+        let span = self.now.saturating_sub(self.ledger.first_absence);
+        let absences = self.ledger.absences;
+        assert!(absences >= 3 && span >= Duration::from_secs(30), "G32: {absences} absences in {span:?}");
+        self.ledger.may_newest = false;
+        self.ledger.must_newest = false;
+        self.ledger.may_plain = false;
+        self.cover("resource removed for good");
+    }
+
+    /// A list or watch is asked for.
+    fn requested(&mut self, page: bool) {
+        if let Some((_, until)) = self.ledger.waiting {
+            assert!(self.now >= until, "G28: asked at {:?}, not before {until:?}", self.now);
+        }
+        if !page {
+            self.count_request();
+        }
+        self.connection_ended();
+        self.ledger.asked = self.now;
+        self.ledger.last_sign = self.now;
+        self.ledger.probed = self.now;
+        self.ledger.probe_waits = Duration::ZERO;
+        self.ledger.opened = false;
+    }
+
+    fn count_request(&mut self) {
+        let minute = Duration::from_secs(60);
+        let now = self.now;
+        self.ledger.requests.push_back(now);
+        while self.ledger.requests.front().is_some_and(|at| now.saturating_sub(*at) >= minute) {
+            self.ledger.requests.pop_front();
+        }
+        let count = self.ledger.requests.len();
+        assert!(count <= REQUESTS_A_MINUTE, "G28: {count} requests in a minute");
+        self.requests += 1;
+    }
+
+    pub(crate) fn opened(&mut self) {
+        self.ledger.last_sign = self.now;
+        self.ledger.opened = true;
+        if self.ledger.current == Current::Watch {
+            self.ledger.live_since = Some(self.now);
+        }
+    }
+
+    pub(crate) fn bookmarked(&mut self, end: bool) {
+        if self.ledger.current == Current::Watch {
+            self.ledger.bookmarks_seen = true;
+            self.cover("bookmark");
+        } else if end {
+            self.was_complete();
+            self.cover("streaming list complete");
+        }
+    }
+
+    /// All of a list is there, though it may be of no use.
+    pub(crate) fn was_complete(&mut self) {
+        self.ledger.may_newest |= self.ledger.lineage + 1 < self.server.lineages.len();
+    }
+
+    pub(crate) fn list_finished(&mut self, history_changed: bool) {
+        let ledger = &mut self.ledger;
+        if ledger.current == Current::Streaming {
+            // It goes on as the watch.
+            ledger.current = Current::Watch;
+            ledger.live_since = Some(self.now);
+            ledger.bookmarks_seen = true;
+        }
+        ledger.may_newest = false;
+        ledger.must_newest = false;
+        ledger.may_plain = false;
+        ledger.finished += 1;
+        let newest = self.server.lineages.len() - 1;
+        if ledger.lineage < newest && ledger.finished > 1 && !self.content.cleared {
+            assert!(history_changed, "G26: the server was restored, and nobody is told");
+        }
+        if history_changed {
+            let restored = ledger.lineage < newest || std::mem::take(&mut ledger.probe_says_so);
+            assert!(restored, "G26: the history is said to have changed");
+            self.cover("history changed");
+        }
+        self.ledger.lineage = newest;
+    }
+
+    pub(crate) fn connection_ended(&mut self) {
+        self.ledger.healthy |= self.has_lived();
+        self.ledger.live_since = None;
+    }
+
+    fn has_lived(&self) -> bool {
+        let lived = |since| self.now.saturating_sub(since) >= Duration::from_secs(60);
+        self.ledger.live_since.is_some_and(lived)
+    }
+
+    /// Takes note of a failure, of which the machine may decide.
+    pub(crate) fn request_failed(&mut self, failure: &Failure) {
+        use FailureKind::{Expired, Invalid, Malformed, NotFound, Refused, TooLargeVersion, TooManyRequests};
+        let current = self.ledger.current;
+        let refused = matches!(failure.kind, Expired | TooLargeVersion);
+        let ledger = &mut self.ledger;
+        match current {
+            Current::FirstPage | Current::Streaming => {
+                ledger.must_newest |= refused;
+                ledger.may_newest |= refused;
+            }
+            Current::Page => ledger.may_newest |= refused,
+            Current::Watch => ledger.rewatch = matches!(failure.kind, TooManyRequests | Refused),
+            Current::None => {}
+        }
+        if current == Current::Streaming {
+            ledger.may_plain = true;
+            ledger.streaming_refused |= failure.kind == Invalid;
+        }
+        if failure.kind == Malformed {
+            ledger.may_newest = true;
+            ledger.malformed_at = self.machine.last_sync_resource_version().clone();
+        }
+        if failure.kind == Malformed && current == Current::Watch {
+            self.check_poison();
+        }
+        if failure.kind == NotFound && current != Current::None {
+            self.ledger.absences = 0;
+            // What fails now is discovery.
+            self.ledger.current = Current::None;
+        }
+    }
+
+    /// The same frame is never read a third time (G30).
+    fn check_poison(&mut self) {
+        let version = self.machine.last_sync_resource_version().to_string();
+        let Ok(from) = version.parse() else { return };
+        let ahead = self.server.lineage().since(from).iter().find(|change| change.poison.is_some());
+        let Some(poison) = ahead.map(|change| change.version) else { return };
+        if self.ledger.poison_sent != Some(poison) {
+            return;
+        }
+        let times = self.ledger.poisoned.entry((self.server.lineages.len(), poison, version)).or_default();
+        *times += 1;
+        assert!(*times <= 2, "G30: the frame of {poison} was read {times} times");
+        if *times == 2 {
+            self.cover("poisoned event read twice");
+        }
+    }
+
+    /// Whether a wait that has just begun is as long as it should be (G28).
+    pub(crate) fn check_back_off(&mut self) {
+        let (attempt, until, cause) = match self.machine.state().clone() {
+            State::BackingOff { attempt, until, cause } => (attempt, until, cause),
+            State::Degraded { until, .. } => {
+                self.cover("state: degraded");
+                self.restart_attempts();
+                self.ledger.waiting = Some((0, until));
+                return;
+            }
+            State::Unavailable { .. } => {
+                self.cover("state: unavailable");
+                self.restart_attempts();
+                self.ledger.waiting = None;
+                return;
+            }
+            _ => return,
+        };
+        if self.ledger.waiting == Some((attempt, until)) || until <= self.now {
+            return;
+        }
+        let healthy = self.ledger.healthy || self.has_lived();
+        if healthy {
+            assert_eq!(attempt, 1, "G28: a watch lived a minute, and the attempts go on");
+        } else {
+            assert!(attempt > self.ledger.attempt, "G28: attempt {attempt} after {}", self.ledger.attempt);
+        }
+        let longest = Duration::from_secs(30);
+        let step = Duration::from_millis(800).saturating_mul(1 << (attempt - 1).min(10)).min(longest);
+        let wanted = cause.retry_after.unwrap_or_default().min(LONGEST_RETRY_AFTER);
+        let delay = until - self.now;
+        assert!(delay >= step / 2 && delay >= wanted, "G28: {delay:?} at attempt {attempt}");
+        assert!(delay <= longest.max(wanted), "G28: {delay:?} is too long");
+        self.cover(if wanted.is_zero() { "state: backing off" } else { "retry-after obeyed" });
+        if attempt >= 6 {
+            self.cover("backed off to the largest step");
+        }
+        self.ledger.attempt = attempt;
+        self.ledger.healthy = false;
+        self.ledger.live_since = None;
+        self.ledger.waiting = Some((attempt, until));
+    }
+
+    fn restart_attempts(&mut self) {
+        if self.ledger.healthy || self.has_lived() {
+            self.ledger.attempt = 0;
+            self.ledger.healthy = false;
+            self.ledger.live_since = None;
+        }
+    }
+}
+
+/// How long the server wants to be left alone, as far as that is obeyed.
+fn retry_after<A>(answer: &Result<A, Failure>) -> Duration {
+    let wanted = answer.as_ref().err().and_then(|failure| failure.retry_after);
+    wanted.unwrap_or_default().min(LONGEST_RETRY_AFTER)
+}

@@ -1,0 +1,67 @@
+//! Where the machine says that it stands (G31), and how long it puts up with silence (G27, G29).
+
+use std::time::Duration;
+
+use informer_core::reflector::State;
+
+use crate::requests::Current;
+use crate::world::World;
+
+impl World {
+    /// Whether the machine stands where what happened leads (G29, G31).
+    pub(crate) fn check_state(&mut self) {
+        let now = self.now;
+        let seconds = Duration::from_secs;
+        if let Some(deadline) = self.machine.deadline() {
+            assert!(deadline > now, "G28: at rest, and due at {deadline:?} at {now:?}");
+        }
+        let ledger = &self.ledger;
+        let silent = now.saturating_sub(ledger.last_sign);
+        let is_watch = self.open.as_ref().map(|open| open.is_watch);
+        match (is_watch, ledger.current) {
+            (None, _) => {}
+            (Some(false), _) => assert!(silent < seconds(60), "G29: a list silent for {silent:?}"),
+            (Some(true), Current::Streaming) => {
+                assert!(silent < seconds(10), "G27: a streaming list silent for {silent:?}");
+            }
+            (Some(true), _) if ledger.live_since.is_none() => {
+                assert!(silent < seconds(30), "G29: a watch not opened for {silent:?}");
+            }
+            (Some(true), _) => {
+                let open = now.saturating_sub(ledger.asked);
+                assert!(open < ledger.timeout + seconds(10), "G29: a watch open for {open:?}");
+                assert!(!ledger.bookmarks_seen || silent < seconds(180), "G29: silent for {silent:?}");
+                let unprobed =
+                    now.saturating_sub(ledger.last_sign.max(ledger.probed).max(ledger.probe_waits));
+                assert!(unprobed < seconds(120), "G26: not probed for {unprobed:?}");
+            }
+        }
+        let held = self.machine.last_sync_resource_version();
+        match self.machine.state() {
+            State::NotStarted => panic!("G31: it was started"),
+            State::Listing { streaming, items, .. } => {
+                // It lasts until the watch that follows is open.
+                let opening = self.list.is_none() && is_watch == Some(true) && !self.ledger.opened;
+                let listing = is_watch == Some(*streaming) && self.list.is_some();
+                assert!(listing || opening, "G31: {:?}, is watch {is_watch:?}", self.machine.state());
+                let staged = self.list.as_ref().map(|list| list.objects);
+                assert!(opening || Some(*items) == staged, "G31: progress {items}, staged {staged:?}");
+                self.cover("state: listing");
+            }
+            State::Watching { version, .. } => {
+                assert_eq!(version, held, "G31");
+                assert!(self.list.is_none(), "G31: watching, with a list staged");
+                self.cover("state: watching");
+            }
+            State::BackingOff { until, .. } | State::Degraded { until, .. } => {
+                let opening = is_watch == Some(true) && !self.ledger.opened;
+                assert!(opening || self.open.is_none() && *until > now, "G31: {:?}", self.machine.state());
+            }
+            State::Unavailable { absent, .. } => {
+                assert!(self.open.is_none(), "G31: unavailable, and something is open");
+                assert_eq!(*absent, self.ledger.absences, "G31, G32");
+            }
+            State::Stopped => panic!("G31: nobody stopped it"),
+        }
+    }
+}
