@@ -1,6 +1,7 @@
 //! Whatever faults came before, the store becomes equal to the collection (G1), in order (G4), and what was
 //! handed out never changes (G13).
 
+#[macro_use]
 mod common;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,13 @@ use informer::{Event, Lister, SharedInformerFactory};
 use informer_testkit::{Cut, Fault, TestServer, Verb};
 use k8s_openapi::api::core::v1::ConfigMap;
 use tokio::sync::mpsc;
+
+run_tests! {
+    on_a_paused_clock:
+        g01_after_every_fault_the_store_becomes_equal_to_the_collection,
+        g04_events_of_a_key_come_in_order_and_across_keys_in_the_servers,
+        g13_what_was_handed_out_never_changes;
+}
 
 /// In the process, so that the clock can be paused.
 fn factory(server: &TestServer) -> SharedInformerFactory {
@@ -51,7 +59,6 @@ fn change(server: &TestServer, round: usize) {
     cluster.apply(&config_map(&format!("only-{round}"), "new")).unwrap();
 }
 
-#[tokio::test(start_paused = true)]
 async fn g01_after_every_fault_the_store_becomes_equal_to_the_collection() {
     let server = TestServer::start().await.unwrap();
     let factory = factory(&server);
@@ -89,7 +96,6 @@ async fn g01_after_every_fault_the_store_becomes_equal_to_the_collection() {
     factory.shutdown().await;
 }
 
-#[tokio::test(start_paused = true)]
 async fn g04_events_of_a_key_come_in_order_and_across_keys_in_the_servers() {
     let server = TestServer::start().await.unwrap();
     let factory = factory(&server);
@@ -116,7 +122,6 @@ async fn g04_events_of_a_key_come_in_order_and_across_keys_in_the_servers() {
     factory.shutdown().await;
 }
 
-#[tokio::test(start_paused = true)]
 async fn g13_what_was_handed_out_never_changes() {
     let server = TestServer::start().await.unwrap();
     server.cluster().apply(&config_map("a", "first")).unwrap();

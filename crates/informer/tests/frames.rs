@@ -1,5 +1,6 @@
 //! Bodies that are not as they should be (G30), byte by byte through the real source.
 
+#[macro_use]
 mod common;
 
 use std::convert::Infallible;
@@ -17,6 +18,19 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::client::Body;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
+
+run_tests! {
+    on_a_paused_clock:
+        g30_a_broken_frame_ends_the_connection_and_the_watch_goes_on_from_the_last_good_one,
+        g30_an_undecodable_version_keeps_the_last_good_one_and_a_delete_is_a_delete,
+        g30_an_undecodable_successor_ends_the_object_that_had_its_name,
+        g09_what_comes_of_a_streaming_list_after_it_was_given_up_is_no_change,
+        g30_strict_fails_loudly,
+        g30_a_compressed_watch_is_refused_with_a_reason,
+        g30_a_body_that_is_no_list_is_a_failure_and_never_an_empty_list,
+        g29_a_silent_list_is_given_up_and_bytes_that_drip_are_a_sign_of_life,
+        g29_a_watch_that_went_silent_is_dropped_and_resumed;
+}
 
 type Chunk = Result<Frame<Bytes>, Infallible>;
 type Chunks = StreamBody<BoxStream<'static, Chunk>>;
@@ -106,7 +120,6 @@ fn options() -> InformerOptions<ConfigMap> {
     InformerOptions::new()
 }
 
-#[tokio::test(start_paused = true)]
 async fn g30_a_broken_frame_ends_the_connection_and_the_watch_goes_on_from_the_last_good_one() {
     let oversized = frame("MODIFIED", &object("big", 13, &"x".repeat(2000)));
     for (broken, words) in [
@@ -135,7 +148,6 @@ async fn g30_a_broken_frame_ends_the_connection_and_the_watch_goes_on_from_the_l
     }
 }
 
-#[tokio::test(start_paused = true)]
 async fn g30_an_undecodable_version_keeps_the_last_good_one_and_a_delete_is_a_delete() {
     let (informer, mut server) = informer(options());
     let mut events = informer.events().unwrap();
@@ -172,7 +184,6 @@ async fn g30_an_undecodable_version_keeps_the_last_good_one_and_a_delete_is_a_de
     assert!(!format!("{:?} {}", informer.status(), informer.status()).contains("hunter2"));
 }
 
-#[tokio::test(start_paused = true)]
 async fn g30_an_undecodable_successor_ends_the_object_that_had_its_name() {
     let (informer, mut server) = informer(options());
     server.list(10, &[object("a", 1, "1"), object("b", 2, "1")]).await;
@@ -193,7 +204,6 @@ async fn g30_an_undecodable_successor_ends_the_object_that_had_its_name() {
     assert!(lister.find("default", "c").is_none());
 }
 
-#[tokio::test(start_paused = true)]
 async fn g09_what_comes_of_a_streaming_list_after_it_was_given_up_is_no_change() {
     // Whether the bytes or the deadline are seen first is chance.
     for _ in 0..16 {
@@ -208,7 +218,6 @@ async fn g09_what_comes_of_a_streaming_list_after_it_was_given_up_is_no_change()
     }
 }
 
-#[tokio::test(start_paused = true)]
 async fn g30_strict_fails_loudly() {
     let (informer, mut server) = informer(options().strict());
     server.list(10, &[object("a", 1, "1"), bad("b", 2)]).await;
@@ -223,7 +232,6 @@ async fn g30_strict_fails_loudly() {
     assert_eq!(informer.last_sync_resource_version(), 11.into());
 }
 
-#[tokio::test(start_paused = true)]
 async fn g30_a_compressed_watch_is_refused_with_a_reason() {
     let (informer, mut server) = informer(options());
     server.list(10, &[]).await;
@@ -233,7 +241,6 @@ async fn g30_a_compressed_watch_is_refused_with_a_reason() {
     assert!(status.recent_errors[0].message.contains("proxy"), "{status:?}");
 }
 
-#[tokio::test(start_paused = true)]
 async fn g30_a_body_that_is_no_list_is_a_failure_and_never_an_empty_list() {
     let (informer, mut server) = informer(options());
     for body in
@@ -249,7 +256,6 @@ async fn g30_a_body_that_is_no_list_is_a_failure_and_never_an_empty_list() {
     assert_eq!(informer.status().counters.errors, 5, "{:?}", informer.status().recent_errors);
 }
 
-#[tokio::test(start_paused = true)]
 async fn g29_a_silent_list_is_given_up_and_bytes_that_drip_are_a_sign_of_life() {
     let (informer, mut server) = informer(options());
     let (_, silent) = server.answer(&[]).await;
@@ -265,7 +271,6 @@ async fn g29_a_silent_list_is_given_up_and_bytes_that_drip_are_a_sign_of_life() 
     assert_eq!(informer.status().counters.errors, 1);
 }
 
-#[tokio::test(start_paused = true)]
 async fn g29_a_watch_that_went_silent_is_dropped_and_resumed() {
     let (informer, mut server) = informer(options());
     server.list(10, &[]).await;

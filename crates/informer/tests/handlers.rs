@@ -1,5 +1,6 @@
 //! Handlers and streams: what they see, and that none disturbs another.
 
+#[macro_use]
 mod common;
 
 use std::sync::Arc;
@@ -11,9 +12,21 @@ use informer::{Event, InformerState, Lister};
 use k8s_openapi::api::core::v1::ConfigMap;
 use tokio::sync::mpsc;
 
+run_tests! {
+    on_both_runtimes:
+        g02_the_store_already_shows_what_a_handler_is_told,
+        g15_a_callback_that_blocks_for_ever_delays_nobody,
+        g15_a_panicking_handler_is_reported_and_gets_the_next_event,
+        g16_the_backlog_of_a_slow_handler_is_bounded_and_merges_by_key,
+        g17_registering_during_churn_leaves_no_gap_and_no_duplicate;
+    on_a_paused_clock:
+        g03_g09_g17_every_registration_sees_a_legal_history_from_its_own_beginning,
+        g08_resyncs_come_at_each_registrations_own_period_also_to_one_that_came_late,
+        g08_a_resync_without_end_or_with_nothing_to_show_does_no_harm;
+}
+
 const BASE: u64 = 100;
 
-#[tokio::test(start_paused = true)]
 async fn g03_g09_g17_every_registration_sees_a_legal_history_from_its_own_beginning() {
     let (informer, mut script) = scripted_informer();
     let (early, mut early_notes) = mpsc::unbounded_channel();
@@ -46,9 +59,9 @@ async fn g03_g09_g17_every_registration_sees_a_legal_history_from_its_own_beginn
     assert_eq!(request.version, (BASE + 3).into(), "a relist is at the last version seen");
     assert_eq!(notes(&mut early_notes, 2).await, ["delete c=1 Unknown", "add d=1"]);
     assert_eq!(notes(&mut late_notes, 2).await, ["delete c=1 Unknown", "add d=1"]);
+    informer.stop().await;
 }
 
-#[tokio::test]
 async fn g02_the_store_already_shows_what_a_handler_is_told() {
     let (informer, mut script) = scripted_informer();
     let store: Lister<ConfigMap> = informer.unsynced_store();
@@ -78,8 +91,7 @@ async fn g02_the_store_already_shows_what_a_handler_is_told() {
     informer.stop().await;
 }
 
-#[tokio::test]
-async fn g15_a_callback_that_blocks_for_ever_delays_nobody_on_a_current_thread_runtime() {
+async fn g15_a_callback_that_blocks_for_ever_delays_nobody() {
     let (informer, mut script) = scripted_informer();
     let (mut blocked, mut wait) = gate();
     informer.add_handler(|h| h.on_event(move |_| wait())).unwrap();
@@ -105,7 +117,6 @@ async fn g15_a_callback_that_blocks_for_ever_delays_nobody_on_a_current_thread_r
     blocked.open_once();
 }
 
-#[tokio::test]
 async fn g15_a_panicking_handler_is_reported_and_gets_the_next_event() {
     let (informer, mut script) = scripted_informer();
     let (sender, mut heard) = mpsc::unbounded_channel();
@@ -126,9 +137,9 @@ async fn g15_a_panicking_handler_is_reported_and_gets_the_next_event() {
     let error = status.recent_errors.last().unwrap();
     assert_eq!(error.phase, "handler");
     assert!(error.message.contains("fragile panicked on default/bad: cannot stand"), "{}", error.message);
+    informer.stop().await;
 }
 
-#[tokio::test]
 async fn g16_the_backlog_of_a_slow_handler_is_bounded_and_merges_by_key() {
     let (informer, mut script) = scripted_informer();
     let (mut slow, mut wait) = gate();
@@ -170,11 +181,10 @@ async fn g16_the_backlog_of_a_slow_handler_is_bounded_and_merges_by_key() {
         let fresh = last.insert(name.to_owned(), value.rsplit('>').next().unwrap().to_owned()).is_none();
         assert_eq!(text.starts_with("add"), fresh, "{text}");
     }
+    informer.stop().await;
 }
 
-#[tokio::test]
 async fn g08_resyncs_come_at_each_registrations_own_period_also_to_one_that_came_late() {
-    tokio::time::pause();
     let (informer, mut script) = scripted_informer();
     informer.start();
     script.list(BASE, &[object("a", 1, "1")]).await;
@@ -195,7 +205,6 @@ async fn g08_resyncs_come_at_each_registrations_own_period_also_to_one_that_came
     assert!(tokio::time::timeout(Duration::from_secs(20), quiet.next()).await.is_err());
 }
 
-#[tokio::test(start_paused = true)]
 async fn g08_a_resync_without_end_or_with_nothing_to_show_does_no_harm() {
     let (informer, mut script) = scripted_informer();
     let never = informer.add_handler(|h| h.resync(Duration::MAX)).unwrap();
@@ -208,9 +217,9 @@ async fn g08_a_resync_without_end_or_with_nothing_to_show_does_no_harm() {
     tokio::time::timeout(Duration::from_secs(10), std::future::pending::<()>()).await.unwrap_err();
     feed.send("ADDED", &object("a", BASE + 1, "1"));
     informer.wait_for(BASE + 1).await.unwrap();
+    informer.stop().await;
 }
 
-#[tokio::test]
 async fn g17_registering_during_churn_leaves_no_gap_and_no_duplicate() {
     let (informer, mut script) = scripted_informer();
     informer.start();

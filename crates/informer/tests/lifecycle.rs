@@ -1,5 +1,6 @@
 //! One informer per collection; starting, stopping, and that nothing is left behind (G22 to G25).
 
+#[macro_use]
 mod common;
 
 use std::time::Duration;
@@ -15,6 +16,21 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
+run_tests! {
+    on_both_runtimes:
+        g23_the_same_collection_is_the_same_informer_with_one_watch,
+        g23_contradictory_options_are_an_error_that_names_the_option,
+        g24_what_was_stopped_can_be_asked_for_again,
+        g24_shutdown_comes_back_within_its_deadline_although_a_callback_blocks,
+        g24_shutdown_lets_running_callbacks_return,
+        g24_a_standalone_informer_lives_while_handle_lister_stream_or_callback_do,
+        g24_a_factory_that_is_dropped_takes_its_informers_with_it,
+        g24_an_informer_outlives_its_factory_while_somebody_holds_it,
+        g23_the_constructor_of_a_source_may_ask_the_factory_for_more,
+        a_source_that_panics_stops_the_informer_and_wakes_who_waits,
+        g30_a_decoder_that_panics_loses_its_object_only_and_tells_nothing_of_it;
+}
+
 fn options() -> InformerOptions<ConfigMap> {
     InformerOptions::new()
 }
@@ -29,7 +45,6 @@ async fn only_tasks(count: usize) {
     .await;
 }
 
-#[tokio::test]
 async fn g23_the_same_collection_is_the_same_informer_with_one_watch() {
     let server = TestServer::start().await.unwrap();
     let factory = SharedInformerFactory::builder(server.client().unwrap()).namespace("default").build();
@@ -59,7 +74,6 @@ async fn g23_the_same_collection_is_the_same_informer_with_one_watch() {
     factory.shutdown().await;
 }
 
-#[tokio::test]
 async fn g23_contradictory_options_are_an_error_that_names_the_option() {
     let server = TestServer::start().await.unwrap();
     let factory = SharedInformerFactory::builder(server.client().unwrap()).build();
@@ -82,7 +96,6 @@ async fn g23_contradictory_options_are_an_error_that_names_the_option() {
     }
 }
 
-#[tokio::test]
 async fn g24_what_was_stopped_can_be_asked_for_again() {
     let server = TestServer::start().await.unwrap();
     let factory = SharedInformerFactory::builder(server.client().unwrap()).build();
@@ -108,7 +121,6 @@ async fn g24_what_was_stopped_can_be_asked_for_again() {
     soon(factory.shutdown()).await;
 }
 
-#[tokio::test]
 async fn g24_shutdown_comes_back_within_its_deadline_although_a_callback_blocks() {
     let server = TestServer::start().await.unwrap();
     server.cluster().create(&config_map("a", "1")).unwrap();
@@ -131,7 +143,6 @@ async fn g24_shutdown_comes_back_within_its_deadline_although_a_callback_blocks(
     blocked.open_once();
 }
 
-#[tokio::test]
 async fn g24_shutdown_lets_running_callbacks_return() {
     let (informer, mut script) = scripted_informer();
     let (mut running, mut wait) = gate();
@@ -153,7 +164,6 @@ async fn g24_shutdown_lets_running_callbacks_return() {
     assert_eq!(heard.recv().await, None, "the call was the last");
 }
 
-#[tokio::test]
 async fn g24_a_standalone_informer_lives_while_handle_lister_stream_or_callback_do() {
     // Never started.
     let (informer, mut script) = scripted_informer();
@@ -206,7 +216,6 @@ async fn g24_a_standalone_informer_lives_while_handle_lister_stream_or_callback_
     only_tasks(0).await;
 }
 
-#[tokio::test]
 async fn g24_a_factory_that_is_dropped_takes_its_informers_with_it() {
     for start in [false, true] {
         let server = TestServer::start().await.unwrap();
@@ -229,7 +238,6 @@ async fn g24_a_factory_that_is_dropped_takes_its_informers_with_it() {
     }
 }
 
-#[tokio::test]
 async fn g24_an_informer_outlives_its_factory_while_somebody_holds_it() {
     let server = TestServer::start().await.unwrap();
     let before = Handle::current().metrics().num_alive_tasks();
@@ -251,7 +259,6 @@ async fn g24_an_informer_outlives_its_factory_while_somebody_holds_it() {
     assert_eq!(server.faults().open_watches(None), 0, "the watch was given up");
 }
 
-#[tokio::test]
 async fn g23_the_constructor_of_a_source_may_ask_the_factory_for_more() {
     let server = TestServer::start().await.unwrap();
     let factory = SharedInformerFactory::builder(server.client().unwrap()).build();
@@ -284,7 +291,6 @@ impl ListWatch for Broken {
     }
 }
 
-#[tokio::test]
 async fn a_source_that_panics_stops_the_informer_and_wakes_who_waits() {
     let informer = SharedInformer::<ConfigMap>::new(Broken, Resource::of::<ConfigMap>(), options());
     let registration = informer.add_handler(|h| h).unwrap();
@@ -308,7 +314,6 @@ impl<'de> serde::Deserialize<'de> for Fragile {
     }
 }
 
-#[tokio::test]
 async fn g30_a_decoder_that_panics_loses_its_object_only_and_tells_nothing_of_it() {
     let (source, mut script) = scripted();
     let options = InformerOptions::new().streaming_lists(false);

@@ -1,5 +1,6 @@
 //! Reading the store, in every form that objects can be kept in (G10 to G14), and the parts used alone.
 
+#[macro_use]
 mod common;
 
 use std::sync::{Arc, Mutex};
@@ -18,6 +19,21 @@ use kube::core::DynamicObject;
 use serde_json::json;
 use tokio::sync::mpsc;
 
+run_tests! {
+    on_both_runtimes:
+        g11_an_index_added_while_running_is_complete_and_missing_from_older_snapshots,
+        g11_an_index_function_that_panics_is_reported_and_harms_its_object_and_index_only,
+        g12_selectors_use_label_indexes_and_agree_with_a_scan,
+        g12_the_selectors_of_an_informer_work_on_the_server,
+        g14_wait_for_reads_ones_own_writes,
+        g14_a_version_that_cannot_be_ordered_cannot_be_waited_for,
+        objects_may_be_kept_as_ones_own_struct_as_metadata_or_dynamically,
+        for_resource_suggests_what_may_have_been_meant;
+    on_a_paused_clock:
+        a_controller_hands_every_delta_to_ones_own_function_and_syncs_on_time,
+        an_informer_with_a_single_handler_runs_in_the_callers_task;
+}
+
 fn factory(server: &TestServer) -> SharedInformerFactory {
     SharedInformerFactory::builder(kube::Client::new(server.service(), "default")).build()
 }
@@ -30,7 +46,6 @@ fn pod(name: &str, app: &str, node: &str) -> serde_json::Value {
     })
 }
 
-#[tokio::test]
 async fn g11_an_index_added_while_running_is_complete_and_missing_from_older_snapshots() {
     let (informer, mut script) = scripted_informer();
     informer.start();
@@ -55,7 +70,6 @@ async fn g11_an_index_added_while_running_is_complete_and_missing_from_older_sna
     assert!(lister.by_index(&index, "y").unwrap().is_empty());
 }
 
-#[tokio::test]
 async fn g11_an_index_function_that_panics_is_reported_and_harms_its_object_and_index_only() {
     let (informer, mut script) = scripted_informer();
     informer.start();
@@ -74,7 +88,6 @@ async fn g11_an_index_function_that_panics_is_reported_and_harms_its_object_and_
     assert_eq!(lister.len(), 2);
 }
 
-#[tokio::test]
 async fn g12_selectors_use_label_indexes_and_agree_with_a_scan() {
     let server = TestServer::start().await.unwrap();
     for n in 0..30 {
@@ -108,7 +121,6 @@ async fn g12_selectors_use_label_indexes_and_agree_with_a_scan() {
     assert_eq!(lister.by_index(&by_node, "node-1").unwrap().len(), 15);
 }
 
-#[tokio::test]
 async fn g12_the_selectors_of_an_informer_work_on_the_server() {
     let server = TestServer::start().await.unwrap();
     for n in 0..9 {
@@ -130,7 +142,6 @@ async fn g12_the_selectors_of_an_informer_work_on_the_server() {
     assert_eq!(web.unsynced_store().len(), 4);
 }
 
-#[tokio::test]
 async fn g14_wait_for_reads_ones_own_writes() {
     let server = TestServer::start().await.unwrap();
     let factory = factory(&server);
@@ -147,7 +158,6 @@ async fn g14_wait_for_reads_ones_own_writes() {
     assert_eq!(informer.last_sync_resource_version(), server.cluster().version().into());
 }
 
-#[tokio::test]
 async fn g14_a_version_that_cannot_be_ordered_cannot_be_waited_for() {
     let server = TestServer::start().await.unwrap();
     let factory = factory(&server);
@@ -182,7 +192,6 @@ impl HasLabels for Slim {
     }
 }
 
-#[tokio::test]
 async fn objects_may_be_kept_as_ones_own_struct_as_metadata_or_dynamically() {
     let server = TestServer::start().await.unwrap();
     server.cluster().create(&pod("a", "web", "node-1")).unwrap();
@@ -212,7 +221,6 @@ async fn objects_may_be_kept_as_ones_own_struct_as_metadata_or_dynamically() {
     assert_eq!(factory.statuses().len(), 3, "three representations are three collections");
 }
 
-#[tokio::test]
 async fn for_resource_suggests_what_may_have_been_meant() {
     let server = TestServer::start().await.unwrap();
     let factory = factory(&server);
@@ -223,7 +231,6 @@ async fn for_resource_suggests_what_may_have_been_meant() {
     assert!(factory.statuses().is_empty());
 }
 
-#[tokio::test(start_paused = true)]
 async fn a_controller_hands_every_delta_to_ones_own_function_and_syncs_on_time() {
     let (source, mut script) = scripted();
     let options = InformerOptions::<ConfigMap>::new().streaming_lists(false).resync(Duration::from_secs(10));
@@ -253,7 +260,6 @@ impl EventHandler<ConfigMap> for Notes {
     }
 }
 
-#[tokio::test(start_paused = true)]
 async fn an_informer_with_a_single_handler_runs_in_the_callers_task() {
     let (source, mut script) = scripted();
     let options = InformerOptions::<ConfigMap>::new().streaming_lists(false).resync(Duration::from_secs(10));

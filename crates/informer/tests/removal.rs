@@ -1,5 +1,6 @@
 //! Removing registrations (G18).
 
+#[macro_use]
 mod common;
 
 use std::sync::{Arc, Mutex};
@@ -9,7 +10,20 @@ use futures_util::{FutureExt, StreamExt};
 use informer::{Error, Registration, Removal};
 use tokio::sync::mpsc;
 
-#[tokio::test]
+run_tests! {
+    on_both_runtimes:
+        g18_remove_waits_for_the_running_callback_and_nothing_runs_after_it,
+        g18_inside_its_own_callback_remove_returns_at_once_and_the_call_is_the_last,
+        g18_one_callback_may_remove_another,
+        g18_a_callback_left_behind_by_a_stop_is_still_waited_for,
+        g18_a_registration_of_an_informer_that_was_never_started_is_removed_at_once,
+        g18_dropping_the_handle_of_a_callback_detaches_it_and_dropping_a_stream_removes_it,
+        g18_a_stream_removed_by_its_registration_yields_nothing_more,
+        g18_a_removal_wakes_a_stream_that_waits,
+        names_of_registrations_stay_different_after_removals,
+        g15_a_stream_may_be_polled_from_one_task_after_another;
+}
+
 async fn g18_remove_waits_for_the_running_callback_and_nothing_runs_after_it() {
     let (informer, mut script) = scripted_informer();
     let (mut running, mut wait) = gate();
@@ -45,7 +59,6 @@ async fn g18_remove_waits_for_the_running_callback_and_nothing_runs_after_it() {
     assert_eq!(soon(registration.synced()).await, Err(Error::Removed));
 }
 
-#[tokio::test]
 async fn g18_inside_its_own_callback_remove_returns_at_once_and_the_call_is_the_last() {
     let (informer, mut script) = scripted_informer();
     let own: Arc<Mutex<Option<Registration>>> = Arc::default();
@@ -68,7 +81,6 @@ async fn g18_inside_its_own_callback_remove_returns_at_once_and_the_call_is_the_
     assert_eq!(soon(heard.recv()).await, None, "the second object was not delivered");
 }
 
-#[tokio::test]
 async fn g18_one_callback_may_remove_another() {
     let (informer, mut script) = scripted_informer();
     let (mut blocked, mut wait) = gate();
@@ -88,9 +100,9 @@ async fn g18_one_callback_may_remove_another() {
         .unwrap();
     blocked.open_once();
     assert_eq!(soon(heard.recv()).await, Some(Removal::Removed));
+    informer.stop().await;
 }
 
-#[tokio::test]
 async fn g18_a_callback_left_behind_by_a_stop_is_still_waited_for() {
     let (informer, mut script) = scripted_informer();
     let (mut blocked, mut wait) = gate();
@@ -105,7 +117,6 @@ async fn g18_a_callback_left_behind_by_a_stop_is_still_waited_for() {
     assert_eq!(soon(removal).await, Removal::Removed);
 }
 
-#[tokio::test]
 async fn g18_a_registration_of_an_informer_that_was_never_started_is_removed_at_once() {
     let (informer, mut script) = scripted_informer();
     let (sender, mut heard) = mpsc::unbounded_channel();
@@ -117,7 +128,6 @@ async fn g18_a_registration_of_an_informer_that_was_never_started_is_removed_at_
     assert!(soon(heard.recv()).await.is_none());
 }
 
-#[tokio::test]
 async fn g18_dropping_the_handle_of_a_callback_detaches_it_and_dropping_a_stream_removes_it() {
     let (informer, mut script) = scripted_informer();
     let (sender, mut heard) = mpsc::unbounded_channel();
@@ -131,9 +141,9 @@ async fn g18_dropping_the_handle_of_a_callback_detaches_it_and_dropping_a_stream
     drop(stream);
     assert_eq!(informer.status().registrations.len(), 1);
     assert_eq!(soon(of_stream.synced()).await, Err(Error::Removed));
+    informer.stop().await;
 }
 
-#[tokio::test]
 async fn g18_a_stream_removed_by_its_registration_yields_nothing_more() {
     let (informer, mut script) = scripted_informer();
     let mut stream = informer.events().unwrap();
@@ -144,7 +154,6 @@ async fn g18_a_stream_removed_by_its_registration_yields_nothing_more() {
     assert!(soon(stream.next()).await.is_none());
 }
 
-#[tokio::test]
 async fn g18_a_removal_wakes_a_stream_that_waits() {
     let (informer, mut script) = scripted_informer();
     let mut stream = informer.events().unwrap();
@@ -157,7 +166,6 @@ async fn g18_a_removal_wakes_a_stream_that_waits() {
     assert!(soon(waiting).await.unwrap());
 }
 
-#[tokio::test]
 async fn names_of_registrations_stay_different_after_removals() {
     let (informer, _script) = scripted_informer();
     let first = informer.add_handler(|h| h).unwrap();
@@ -167,7 +175,6 @@ async fn names_of_registrations_stay_different_after_removals() {
     assert_ne!(second.status().name, third.status().name);
 }
 
-#[tokio::test]
 async fn g15_a_stream_may_be_polled_from_one_task_after_another() {
     let (informer, mut script) = scripted_informer();
     let mut stream = informer.events().unwrap();

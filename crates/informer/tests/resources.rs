@@ -1,5 +1,6 @@
 //! Resources that come and go, transforms, status and secrets (G31 to G34).
 
+#[macro_use]
 mod common;
 
 use std::sync::Arc;
@@ -17,6 +18,21 @@ use informer_testkit::{Fault, Status, TestServer, Verb};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::core::DynamicObject;
 use serde_json::{Value, json};
+
+run_tests! {
+    on_both_runtimes:
+        g33_transforms_that_fail_panic_or_change_the_identity_lose_their_object_only,
+        g33_the_factorys_metadata_transform_reaches_typed_dynamic_and_metadata_informers,
+        g31_errors_say_what_to_do,
+        g31_failures_of_a_streaming_list_are_failures_of_a_list,
+        g31_an_unreachable_server_is_named_and_asked_about,
+        g31_the_status_tells_each_state_and_its_stream_ends_with_the_informer,
+        g34_tokens_and_contents_never_show;
+    on_a_paused_clock:
+        g32_a_typed_informer_waits_for_its_resource_and_outlives_its_removal,
+        g32_only_three_absences_over_30_s_empty_the_store,
+        g33_a_transform_runs_once_per_version_before_anything_sees_it;
+}
 
 fn factory(server: &TestServer) -> SharedInformerFactory {
     SharedInformerFactory::builder(kube::Client::new(server.service(), "default")).build()
@@ -51,7 +67,6 @@ fn widget(name: &str, size: u32) -> Value {
     json!({ "apiVersion": "example.com/v1", "kind": "Widget", "metadata": { "name": name }, "spec": { "size": size } })
 }
 
-#[tokio::test(start_paused = true)]
 async fn g32_a_typed_informer_waits_for_its_resource_and_outlives_its_removal() {
     let server = TestServer::start().await.unwrap();
     let factory = factory(&server);
@@ -91,7 +106,6 @@ async fn g32_a_typed_informer_waits_for_its_resource_and_outlives_its_removal() 
     assert_eq!(object.spec.size, 2);
 }
 
-#[tokio::test(start_paused = true)]
 async fn g32_only_three_absences_over_30_s_empty_the_store() {
     let (informer, mut script) = scripted_informer();
     let mut events = informer.events().unwrap();
@@ -128,7 +142,6 @@ async fn g32_only_three_absences_over_30_s_empty_the_store() {
     assert!(matches!(informer.status().state, InformerState::Unavailable { .. }));
 }
 
-#[tokio::test(start_paused = true)]
 async fn g33_a_transform_runs_once_per_version_before_anything_sees_it() {
     let server = TestServer::start().await.unwrap();
     server.cluster().create(&config_map("a", "1")).unwrap();
@@ -162,7 +175,6 @@ async fn g33_a_transform_runs_once_per_version_before_anything_sees_it() {
     assert_eq!(common::value_of(event.object()), "redacted");
 }
 
-#[tokio::test]
 async fn g33_transforms_that_fail_panic_or_change_the_identity_lose_their_object_only() {
     let server = TestServer::start().await.unwrap();
     for name in ["fine", "fails", "panics", "renames", "revisions"] {
@@ -191,7 +203,6 @@ async fn g33_transforms_that_fail_panic_or_change_the_identity_lose_their_object
     assert!(status.recent_errors.iter().all(|error| error.phase == "transform"));
 }
 
-#[tokio::test]
 async fn g33_the_factorys_metadata_transform_reaches_typed_dynamic_and_metadata_informers() {
     let server = TestServer::start().await.unwrap();
     let mut annotated = config_map("a", "1");
@@ -218,7 +229,6 @@ async fn g33_the_factorys_metadata_transform_reaches_typed_dynamic_and_metadata_
     assert_eq!(held.types.as_ref().map(|types| types.kind.as_str()), Some("ConfigMap"));
 }
 
-#[tokio::test]
 async fn g31_errors_say_what_to_do() {
     let refused = |code, reason| Fault::answer(Status::new(code, reason, "no")).on(Verb::List);
     for (fault, phrases) in [
@@ -250,7 +260,6 @@ async fn g31_errors_say_what_to_do() {
     }
 }
 
-#[tokio::test]
 async fn g31_failures_of_a_streaming_list_are_failures_of_a_list() {
     let server = TestServer::start().await.unwrap();
     server.auth().deny_all("system:anonymous", "configmaps");
@@ -262,7 +271,6 @@ async fn g31_failures_of_a_streaming_list_are_failures_of_a_list() {
     assert!(!status.has_synced);
 }
 
-#[tokio::test]
 async fn g31_an_unreachable_server_is_named_and_asked_about() {
     let server = TestServer::start().await.unwrap();
     let client = server.client().unwrap();
@@ -275,7 +283,6 @@ async fn g31_an_unreachable_server_is_named_and_asked_about() {
     assert!(status.to_string().contains("attempt 1 failed"), "{status}");
 }
 
-#[tokio::test]
 async fn g31_the_status_tells_each_state_and_its_stream_ends_with_the_informer() {
     let (informer, mut script) = scripted_informer();
     let changes = informer.status_changes();
@@ -303,7 +310,6 @@ async fn g31_the_status_tells_each_state_and_its_stream_ends_with_the_informer()
     assert!(states.iter().any(|state| state.contains("list: 500 on fire")));
 }
 
-#[tokio::test]
 async fn g34_tokens_and_contents_never_show() {
     let server = TestServer::start().await.unwrap();
     server.auth().add_token("tok3n-hunter2", "alice");

@@ -1,5 +1,6 @@
 //! Everything at once, on several threads: nothing hangs, nothing is left, histories stay legal.
 
+#[macro_use]
 mod common;
 
 use std::collections::HashMap;
@@ -11,6 +12,12 @@ use futures_util::StreamExt;
 use informer::{Event, HandlerOptions, ObjectKey, SharedInformer};
 use k8s_openapi::api::core::v1::ConfigMap;
 use tokio::runtime::Handle;
+
+run_tests! {
+    on_many_threads:
+        g03_g17_g18_g24_registrations_come_and_go_during_churn_and_a_stop_ends_all,
+        g24_a_stop_at_any_moment_ends_streams_and_waits_that_begin_just_then;
+}
 
 const ROUNDS: u64 = 2000;
 const VERSION: u64 = 100;
@@ -57,7 +64,6 @@ async fn come_and_go(informer: SharedInformer<ConfigMap>, wrong: Arc<AtomicUsize
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn g03_g17_g18_g24_registrations_come_and_go_during_churn_and_a_stop_ends_all() {
     let (informer, mut script) = scripted_informer();
     let wrong = Arc::new(AtomicUsize::new(0));
@@ -95,7 +101,6 @@ async fn g03_g17_g18_g24_registrations_come_and_go_during_churn_and_a_stop_ends_
     .await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn g24_a_stop_at_any_moment_ends_streams_and_waits_that_begin_just_then() {
     for _ in 0..300 {
         let (informer, _script) = scripted_informer();

@@ -1,25 +1,35 @@
 //! Being synced, and waiting for it (G19 to G22).
 
+#[macro_use]
 mod common;
 
 use std::time::Duration;
 
-use common::{Script, gate, object, scripted, scripted_informer, soon};
+use common::{Script, gate, nobody, object, scripted, scripted_informer, soon};
 use futures_util::{FutureExt, StreamExt};
 use informer::source::FailureKind;
 use informer::{Error, InformerOptions, InformerState, Resource, SharedInformer, SharedInformerFactory};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use tokio::time::Instant;
 
-const SECOND: Duration = Duration::from_secs(1);
-
-/// A factory whose client nobody answers, for informers over scripts.
-fn factory() -> SharedInformerFactory {
-    let nobody = tower::service_fn(|_: http::Request<kube::client::Body>| {
-        std::future::pending::<Result<http::Response<kube::client::Body>, std::convert::Infallible>>()
-    });
-    SharedInformerFactory::builder(kube::Client::new(nobody, "default")).build()
+run_tests! {
+    on_both_runtimes:
+        g19_the_store_and_each_handler_have_a_sync_of_their_own,
+        g19_every_waiter_is_woken_and_an_empty_list_syncs_everything,
+        g19_the_deadline_of_handlers_names_the_handler,
+        g20_a_list_of_which_nothing_can_be_decoded_is_an_error_not_a_sync,
+        g20_a_partly_decodable_list_is_synced_with_the_rest_in_the_status,
+        g21_a_lister_can_be_had_often_and_outlives_the_stop_and_says_so,
+        g25_a_stop_ends_every_wait_at_once,
+        g25_a_registration_of_an_informer_dropped_unstarted_does_not_wait_for_ever,
+        g22_informers_asked_for_after_the_start_run_without_another,
+        g20_one_hopeless_informer_ends_the_wait_for_all;
+    on_a_paused_clock:
+        g22_waiting_before_anyone_started_waits_for_that_and_says_so,
+        g19_a_deadlines_error_names_what_is_missing_and_its_last_error;
 }
+
+const SECOND: Duration = Duration::from_secs(1);
 
 fn scripted_in(factory: &SharedInformerFactory, namespace: &str) -> (SharedInformer<ConfigMap>, Script) {
     let (source, script) = scripted();
@@ -28,9 +38,8 @@ fn scripted_in(factory: &SharedInformerFactory, namespace: &str) -> (SharedInfor
     (informer, script)
 }
 
-#[tokio::test]
 async fn g19_the_store_and_each_handler_have_a_sync_of_their_own() {
-    let factory = factory();
+    let factory = nobody();
     let (informer, mut script) = scripted_in(&factory, "a");
     let (mut blocked, mut wait) = gate();
     let registration = informer.add_handler(|h| h.name("slow").on_add(move |_, _| wait())).unwrap();
@@ -58,7 +67,6 @@ async fn g19_the_store_and_each_handler_have_a_sync_of_their_own() {
     soon(stream.synced()).await.unwrap();
 }
 
-#[tokio::test]
 async fn g19_every_waiter_is_woken_and_an_empty_list_syncs_everything() {
     let (informer, mut script) = scripted_informer();
     let registration = informer.add_handler(|h| h).unwrap();
@@ -77,11 +85,11 @@ async fn g19_every_waiter_is_woken_and_an_empty_list_syncs_everything() {
     }
     let late = informer.add_handler(|h| h).unwrap();
     soon(late.synced()).await.unwrap();
+    informer.stop().await;
 }
 
-#[tokio::test(start_paused = true)]
 async fn g22_waiting_before_anyone_started_waits_for_that_and_says_so() {
-    let factory = factory();
+    let factory = nobody();
     let (informer, mut script) = scripted_in(&factory, "a");
     let waiting = tokio::spawn({
         let (factory, informer) = (factory.clone(), informer.clone());
@@ -108,9 +116,8 @@ async fn g22_waiting_before_anyone_started_waits_for_that_and_says_so() {
     assert!(script.call_now().is_none(), "two starts, one informer");
 }
 
-#[tokio::test(start_paused = true)]
 async fn g19_a_deadlines_error_names_what_is_missing_and_its_last_error() {
-    let factory = factory();
+    let factory = nobody();
     let (_first, mut first_script) = scripted_in(&factory, "fine");
     let (_second, mut second_script) = scripted_in(&factory, "broken");
     factory.start();
@@ -124,9 +131,8 @@ async fn g19_a_deadlines_error_names_what_is_missing_and_its_last_error() {
     assert!(!text.contains("fine"), "{text}");
 }
 
-#[tokio::test]
 async fn g19_the_deadline_of_handlers_names_the_handler() {
-    let factory = factory();
+    let factory = nobody();
     let (informer, mut script) = scripted_in(&factory, "a");
     let (mut blocked, mut wait) = gate();
     let printer = informer.add_handler(|h| h.name("printer").on_add(move |_, _| wait())).unwrap();
@@ -142,7 +148,6 @@ async fn g19_the_deadline_of_handlers_names_the_handler() {
     printer.synced_within(Duration::from_secs(30)).await.unwrap();
 }
 
-#[tokio::test]
 async fn g20_a_list_of_which_nothing_can_be_decoded_is_an_error_not_a_sync() {
     let (informer, mut script) = scripted_informer();
     informer.start();
@@ -157,7 +162,6 @@ async fn g20_a_list_of_which_nothing_can_be_decoded_is_an_error_not_a_sync() {
     assert_eq!(informer.unsynced_store().len(), 0);
 }
 
-#[tokio::test]
 async fn g20_a_partly_decodable_list_is_synced_with_the_rest_in_the_status() {
     let (informer, mut script) = scripted_informer();
     informer.start();
@@ -179,7 +183,6 @@ async fn g20_a_partly_decodable_list_is_synced_with_the_rest_in_the_status() {
     assert_eq!(informer.status().stale, []);
 }
 
-#[tokio::test]
 async fn g21_a_lister_can_be_had_often_and_outlives_the_stop_and_says_so() {
     let (informer, mut script) = scripted_informer();
     informer.start();
@@ -196,7 +199,6 @@ async fn g21_a_lister_can_be_had_often_and_outlives_the_stop_and_says_so() {
     assert_eq!(soon(informer.synced()).await.unwrap().state(), InformerState::Stopped);
 }
 
-#[tokio::test]
 async fn g25_a_stop_ends_every_wait_at_once() {
     for start in [false, true] {
         let (informer, _script) = scripted_informer();
@@ -242,7 +244,6 @@ async fn g25_a_stop_ends_every_wait_at_once() {
     }
 }
 
-#[tokio::test]
 async fn g25_a_registration_of_an_informer_dropped_unstarted_does_not_wait_for_ever() {
     let (informer, _script) = scripted_informer();
     let registration = informer.add_handler(|h| h).unwrap();
@@ -250,7 +251,6 @@ async fn g25_a_registration_of_an_informer_dropped_unstarted_does_not_wait_for_e
     assert!(matches!(soon(registration.synced()).await, Err(Error::Stopped { .. })));
 }
 
-#[tokio::test]
 async fn g22_informers_asked_for_after_the_start_run_without_another() {
     let server = informer_testkit::TestServer::start().await.unwrap();
     let factory = SharedInformerFactory::builder(server.client().unwrap()).build();
@@ -260,9 +260,8 @@ async fn g22_informers_asked_for_after_the_start_run_without_another() {
     factory.shutdown().await;
 }
 
-#[tokio::test]
 async fn g20_one_hopeless_informer_ends_the_wait_for_all() {
-    let factory = factory();
+    let factory = nobody();
     let (_first, _unanswered) = scripted_in(&factory, "silent");
     let (_second, mut script) = scripted_in(&factory, "hopeless");
     factory.start();

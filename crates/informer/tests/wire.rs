@@ -1,5 +1,6 @@
 //! What goes over the wire and what is made of it (G26 to G30), against the test kit.
 
+#[macro_use]
 mod common;
 
 use std::time::Duration;
@@ -9,6 +10,19 @@ use informer::{InformerOptions, InformerState, SharedInformer, SharedInformerFac
 use informer_testkit::{Cut, Fault, Status, TestServer, Verb};
 use k8s_openapi::api::core::v1::ConfigMap;
 use tokio::time::Instant;
+
+run_tests! {
+    on_both_runtimes:
+        g27_a_refusal_of_streaming_lists_is_remembered_for_the_resource,
+        g28_kubes_retries_are_kept_out_of_real_clients_too,
+        managed_fields_are_dropped_unless_asked_for;
+    on_a_paused_clock:
+        g26_lists_climb_down_the_ladder_of_versions,
+        g26_g27_streaming_lists_start_without_a_version_and_go_on_from_the_last,
+        g28_retry_after_is_obeyed_and_kubes_own_retries_are_kept_out,
+        g28_an_unreachable_server_is_not_asked_hot_and_comes_back,
+        g26_a_restored_backup_is_noticed_and_relisted_at_the_newest;
+}
 
 /// In the process, so that the clock can be paused.
 fn factory(server: &TestServer) -> SharedInformerFactory {
@@ -33,7 +47,6 @@ async fn reaches(informer: &SharedInformer<ConfigMap>, version: &str) {
     soon(informer.wait_for(version)).await.unwrap();
 }
 
-#[tokio::test(start_paused = true)]
 async fn g26_lists_climb_down_the_ladder_of_versions() {
     let server = TestServer::start().await.unwrap();
     write(&server, "a", "1");
@@ -67,7 +80,6 @@ fn is_watching(state: &InformerState) -> bool {
     matches!(state, InformerState::Watching { .. })
 }
 
-#[tokio::test(start_paused = true)]
 async fn g26_g27_streaming_lists_start_without_a_version_and_go_on_from_the_last() {
     let server = TestServer::start().await.unwrap();
     let factory = factory(&server);
@@ -91,7 +103,6 @@ async fn g26_g27_streaming_lists_start_without_a_version_and_go_on_from_the_last
     }
 }
 
-#[tokio::test]
 async fn g27_a_refusal_of_streaming_lists_is_remembered_for_the_resource() {
     let server = TestServer::builder().disable_watch_list().start().await.unwrap();
     let factory = factory(&server);
@@ -112,7 +123,6 @@ async fn g27_a_refusal_of_streaming_lists_is_remembered_for_the_resource() {
     assert_eq!(streaming(&server), 1, "and is known after a stop");
 }
 
-#[tokio::test(start_paused = true)]
 async fn g28_retry_after_is_obeyed_and_kubes_own_retries_are_kept_out() {
     for code in [429, 503, 504] {
         let server = TestServer::start().await.unwrap();
@@ -131,7 +141,6 @@ async fn g28_retry_after_is_obeyed_and_kubes_own_retries_are_kept_out() {
     }
 }
 
-#[tokio::test]
 async fn g28_kubes_retries_are_kept_out_of_real_clients_too() {
     let server = TestServer::start().await.unwrap();
     let factory = SharedInformerFactory::builder(server.client().unwrap()).build();
@@ -145,7 +154,6 @@ async fn g28_kubes_retries_are_kept_out_of_real_clients_too() {
     assert_eq!(informer.status().counters.lists, 2);
 }
 
-#[tokio::test(start_paused = true)]
 async fn g28_an_unreachable_server_is_not_asked_hot_and_comes_back() {
     let server = TestServer::start().await.unwrap();
     let factory = factory(&server);
@@ -166,7 +174,6 @@ async fn g28_an_unreachable_server_is_not_asked_hot_and_comes_back() {
     assert_eq!(informer.status().counters.lists, 0, "no relist was needed");
 }
 
-#[tokio::test(start_paused = true)]
 async fn g26_a_restored_backup_is_noticed_and_relisted_at_the_newest() {
     let server = TestServer::start().await.unwrap();
     write(&server, "kept", "1");
@@ -196,7 +203,6 @@ async fn g26_a_restored_backup_is_noticed_and_relisted_at_the_newest() {
     reaches(&informer, &seen).await;
 }
 
-#[tokio::test]
 async fn managed_fields_are_dropped_unless_asked_for() {
     let server = TestServer::start().await.unwrap();
     let mut object = config_map("a", "1");

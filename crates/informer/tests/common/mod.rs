@@ -11,10 +11,89 @@ use informer::source::{
     Failure, FailureKind, ListChunk, ListHead, ListRequest, ListStream, ListWatch, WatchChunk, WatchFrame,
     WatchRequest, WatchStream,
 };
-use informer::{Event, Handlers, InformerOptions, Resource, SharedInformer, Status};
+use informer::{Event, Handlers, InformerOptions, Resource, SharedInformer, SharedInformerFactory, Status};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
+use tokio::runtime::{Builder, Handle};
 use tokio::sync::{mpsc as channel, oneshot};
+
+/// Makes tests of async functions: each on the runtimes that it is listed for, and each expects that nothing runs any
+/// more when it is over ([`run`]).
+macro_rules! run_tests {
+    (@on_both_runtimes $name:ident) => {
+        mod $name {
+            #[test]
+            fn on_one_thread() {
+                crate::common::run(crate::common::one_thread(), super::$name());
+            }
+
+            #[test]
+            fn on_many_threads() {
+                crate::common::run(crate::common::many_threads(), super::$name());
+            }
+        }
+    };
+    (@on_one_thread $name:ident) => {
+        mod $name {
+            #[test]
+            fn on_one_thread() {
+                crate::common::run(crate::common::one_thread(), super::$name());
+            }
+        }
+    };
+    (@on_many_threads $name:ident) => {
+        mod $name {
+            #[test]
+            fn on_many_threads() {
+                crate::common::run(crate::common::many_threads(), super::$name());
+            }
+        }
+    };
+    (@on_a_paused_clock $name:ident) => {
+        mod $name {
+            #[test]
+            fn on_a_paused_clock() {
+                let mut runtime = crate::common::one_thread();
+                runtime.start_paused(true);
+                crate::common::run(runtime, super::$name());
+            }
+        }
+    };
+    ($($on:ident: $($name:ident),+;)+) => { $($( run_tests!(@$on $name); )+)+ };
+}
+
+pub(crate) fn one_thread() -> Builder {
+    Builder::new_current_thread()
+}
+
+pub(crate) fn many_threads() -> Builder {
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(4);
+    builder
+}
+
+/// Runs a test, and then expects that no task of it is left: whoever owned something is gone (G24).
+pub(crate) fn run(mut runtime: Builder, test: impl Future<Output = ()>) {
+    let runtime = runtime.enable_all().build().unwrap();
+    runtime.block_on(async {
+        test.await;
+        nothing_runs().await;
+    });
+}
+
+/// Waits until no task of the runtime lives.
+pub(crate) async fn nothing_runs() {
+    // On the system's clock, for on a paused one time is cheap.
+    let begun = std::time::Instant::now();
+    loop {
+        let alive = Handle::current().metrics().num_alive_tasks();
+        if alive == 0 {
+            return;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(10), "{alive} tasks still run, and nobody owns them");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
 
 /// How long anything may take that has to happen at all, on a paused clock too: longer than any timeout.
 pub(crate) const LONG: Duration = Duration::from_secs(300);
@@ -127,6 +206,14 @@ pub(crate) struct Feed(channel::UnboundedSender<Result<WatchChunk, Failure>>);
 pub(crate) fn scripted() -> (ScriptedSource, Script) {
     let (calls, script) = channel::unbounded_channel();
     (ScriptedSource(calls), Script(script))
+}
+
+/// A factory whose client nobody answers, for informers over scripts.
+pub(crate) fn nobody() -> SharedInformerFactory {
+    let nobody = tower::service_fn(|_: http::Request<kube::client::Body>| {
+        std::future::pending::<Result<http::Response<kube::client::Body>, std::convert::Infallible>>()
+    });
+    SharedInformerFactory::builder(kube::Client::new(nobody, "default")).build()
 }
 
 /// A standalone informer of ConfigMaps over a script, with LIST and WATCH.
