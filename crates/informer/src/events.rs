@@ -79,18 +79,17 @@ impl<T> Stream for EventStream<T> {
         if let Some(event) = self.batch.pop_front() {
             return Poll::Ready(Some(event));
         }
-        // Registered before looking, so that nothing can slip in between unseen.
-        self.registration.inner().waker.register(context.waker());
         let mut batch = Vec::new();
-        let mut queue = self.queue.lock();
-        queue.pop_batch(BATCH, &mut batch);
-        let is_over = batch.is_empty() && queue.is_over();
-        drop(queue);
+        let taken = self.registration.inner().signal.poll(context, || {
+            let mut queue = self.queue.lock();
+            queue.pop_batch(BATCH, &mut batch);
+            (!batch.is_empty() || queue.is_over()).then_some(())
+        });
         self.registration.inner().publish_synced();
         self.batch.extend(batch);
         match self.batch.pop_front() {
             Some(event) => Poll::Ready(Some(event)),
-            None if is_over => {
+            None if taken.is_ready() => {
                 self.registration.inner().end();
                 Poll::Ready(None)
             }

@@ -235,10 +235,15 @@ impl SharedInformerFactory {
     pub async fn stop<T: Send + Sync + 'static>(&self, informer: &SharedInformer<T>) {
         self.inner.registry.forget(&informer.shared);
         informer.stop().await;
+        self.inner.registry.sweep();
     }
 
     /// Stops all informers, lets running callbacks return, and comes back when every task has ended, or after
     /// 30 s, when callbacks that still run are left behind. The factory makes no informers after that.
+    ///
+    /// Several may wait for the end, those that stop single informers included; none comes back before it, and the
+    /// earliest deadline counts. Inside a callback it waits for everything but that callback, as
+    /// [`SharedInformer::stop`] does.
     ///
     /// # Cancel safety
     /// Everything is told to stop at the first poll; dropping the future only ends the wait.
@@ -253,6 +258,7 @@ impl SharedInformerFactory {
     pub async fn shutdown_within(&self, deadline: Duration) {
         let informers = self.inner.registry.close();
         futures_util::future::join_all(informers.iter().map(|informer| informer.stop(deadline))).await;
+        self.inner.registry.sweep();
     }
 
     /// The status of every informer.

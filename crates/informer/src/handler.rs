@@ -12,9 +12,10 @@ use informer_core::{Deleted, Event, FinalState, UpdateReason};
 /// itself (G15). One that panics is reported, and gets the next event: a handler that cannot go on after a
 /// panic must see to it itself.
 ///
-/// Each handler that is busy takes one of the runtime's blocking threads (512 unless its builder says otherwise). A
-/// handler that blocks for ever keeps its thread, and tokio waits for it when the runtime is dropped, at the end of
-/// `#[tokio::main]` too: end such a runtime with `shutdown_timeout` or `shutdown_background`.
+/// Calls run on threads of the library's own (`informer-callback-N`), with the informer's runtime entered, so that
+/// `tokio::spawn` and `Handle::current()` work. There are as many as there are handlers busy at a time, and idle ones end
+/// after 10 s. A handler that blocks for ever keeps its thread, but neither the runtime nor the process waits for it when
+/// it ends.
 pub trait EventHandler<T>: Send + 'static {
     /// An object was added; `initial` says that it was there when the registration began.
     fn on_add(&mut self, object: &Arc<T>, initial: bool) {

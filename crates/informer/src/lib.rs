@@ -68,6 +68,7 @@
 
 #![forbid(unsafe_code)]
 
+mod callback_threads;
 mod controller;
 pub mod decode;
 pub mod discovery;

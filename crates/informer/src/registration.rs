@@ -1,35 +1,33 @@
 //! Registrations: one handler or stream of events attached to an informer.
 
-use std::cell::Cell;
+mod calls;
+mod signal;
+
 use std::fmt;
-use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
-use std::task::Poll;
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use futures_util::task::AtomicWaker;
-use informer_core::Event;
 use informer_core::fan_out::{RegistrationId, SharedQueue};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+pub(crate) use calls::leave_running_callback;
+use signal::Signal;
 
 use crate::Error;
 use crate::error::{Missing, NotSynced};
-use crate::handler::{EventHandler, HandlerOptions};
-use crate::shared::{Owner, Shared};
-use crate::status::{InformerState, RegistrationStatus, count};
+use crate::handler::HandlerOptions;
+use crate::shared::{Shared, warning_if_unstarted};
+use crate::status::{InformerState, RegistrationStatus};
 
 /// Events kept apart for one registration unless it says otherwise.
 const DEFAULT_CAPACITY: usize = 1024;
 
-/// Events taken from the queue at a time.
-const BATCH: usize = 64;
-
-thread_local! {
-    /// The registration whose callback runs on this thread.
-    static RUNNING: Cell<*const RegistrationInner> = const { Cell::new(std::ptr::null()) };
+/// The primitives that [`signal`] is made of.
+mod sync {
+    pub(super) use futures_util::task::AtomicWaker;
 }
 
 /// A handle to one registration. Cloning is cheap; dropping it detaches the registration, which lives on.
@@ -51,7 +49,9 @@ pub(crate) struct RegistrationInner {
     name: String,
     informer: String,
     /// Wakes whoever takes events from the queue.
-    pub(crate) waker: AtomicWaker,
+    pub(crate) signal: Signal,
+    /// Counts the task that calls the handler, while there is one.
+    tracked: Mutex<Option<TaskTrackerToken>>,
     phase: watch::Sender<Phase>,
     removed: AtomicBool,
     panics: AtomicU64,
@@ -61,12 +61,11 @@ pub(crate) struct RegistrationInner {
     is_callback: bool,
     /// What a deadline says of it.
     missing: Box<dyn Fn() -> Missing + Send + Sync>,
+    /// Whether somebody has started the informer.
+    is_started: Box<dyn Fn() -> bool + Send + Sync>,
     /// The informer stops.
     stopping: CancellationToken,
 }
-
-/// Ends the registration when the last of those who may call its handler is gone.
-struct Ending(Arc<RegistrationInner>);
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Phase {
@@ -78,7 +77,8 @@ struct Phase {
 }
 
 impl Registration {
-    /// Waits until the handler has returned from every object of its initial set (G19).
+    /// Waits until the handler has returned from every object of its initial set (G19). Waiting before anyone has
+    /// started the informer waits for that too, and says so in the log after 5 s (G22).
     ///
     /// # Errors
     /// If the registration is removed, or the informer stops, before that.
@@ -87,14 +87,16 @@ impl Registration {
     /// Dropping the future ends the wait and nothing else.
     pub async fn synced(&self) -> Result<(), Error> {
         let mut phase = self.inner.phase.subscribe();
-        let has_synced = tokio::select! {
-            biased;
-            reached = phase.wait_for(|phase| phase.synced || phase.ended) => {
-                reached.is_ok_and(|phase| phase.synced)
+        let has_synced = async {
+            tokio::select! {
+                biased;
+                reached = phase.wait_for(|phase| phase.synced || phase.ended) => {
+                    reached.is_ok_and(|phase| phase.synced)
+                }
+                () = self.inner.stopping.cancelled() => self.has_synced(),
             }
-            () = self.inner.stopping.cancelled() => self.has_synced(),
         };
-        if has_synced {
+        if warning_if_unstarted(&self.inner.informer, || (self.inner.is_started)(), has_synced).await {
             return Ok(());
         }
         if self.inner.is_removed() {
@@ -130,7 +132,7 @@ impl Registration {
     /// that is running.
     pub async fn remove(&self) -> Removal {
         self.inner.remove();
-        if RUNNING.get() == Arc::as_ptr(&self.inner) {
+        if self.inner.runs_here() {
             return Removal::Finishing;
         }
         let mut phase = self.inner.phase.subscribe();
@@ -215,7 +217,7 @@ impl<T: Send + Sync + 'static> Shared<T> {
         let wake = move || {
             if let Some(inner) = target.get().and_then(Weak::upgrade) {
                 inner.publish_synced();
-                inner.waker.wake();
+                inner.signal.notify();
             }
         };
         let capacity = options.capacity.unwrap_or(DEFAULT_CAPACITY);
@@ -244,6 +246,7 @@ impl<T: Send + Sync + 'static> Shared<T> {
         let kind = if is_callback { "handler" } else { "stream" };
         let name = options.name.clone().unwrap_or_else(|| format!("{kind} {number}"));
         let (waited_for, informer, handler) = (Arc::downgrade(self), self.name.clone(), name.clone());
+        let started = Arc::downgrade(self);
         RegistrationInner {
             name,
             informer: self.name.clone(),
@@ -256,7 +259,11 @@ impl<T: Send + Sync + 'static> Shared<T> {
                     last_error: None,
                 },
             }),
-            waker: AtomicWaker::new(),
+            signal: Signal::new(),
+            tracked: Mutex::new(None),
+            is_started: Box::new(move || {
+                started.upgrade().is_none_or(|shared| shared.live.borrow().state != InformerState::NotStarted)
+            }),
             phase: watch::Sender::new(Phase::default()),
             removed: AtomicBool::new(false),
             panics: AtomicU64::new(0),
@@ -272,109 +279,6 @@ impl<T: Send + Sync + 'static> Shared<T> {
             is_callback,
             stopping: self.stopping.clone(),
         }
-    }
-
-    /// Starts the task that calls `handler`. `owner` keeps a standalone informer running (G24).
-    pub(crate) fn drive(
-        self: &Arc<Self>,
-        registration: &Registration,
-        queue: SharedQueue<T>,
-        handler: Box<dyn EventHandler<T>>,
-        owner: Option<Arc<Owner>>,
-    ) {
-        let shared = Arc::clone(self);
-        registration.inner.phase.send_modify(|phase| phase.running = true);
-        let ending = Arc::new(Ending(Arc::clone(&registration.inner)));
-        let task = async move {
-            drive(&shared, ending, queue, handler).await;
-            drop(owner);
-        };
-        self.tasks.spawn_on(task, &self.runtime);
-    }
-}
-
-/// Waits for events and calls the handler on a thread that may block, one hop for all that is waiting.
-async fn drive<T: Send + Sync + 'static>(
-    shared: &Arc<Shared<T>>,
-    ending: Arc<Ending>,
-    queue: SharedQueue<T>,
-    mut handler: Box<dyn EventHandler<T>>,
-) {
-    let inner = &ending.0;
-    loop {
-        let ready = poll_fn(|context| {
-            inner.waker.register(context.waker());
-            let queue = queue.lock();
-            if queue.is_over() || !queue.is_empty() { Poll::Ready(()) } else { Poll::Pending }
-        });
-        tokio::select! {
-            () = ready => {}
-            () = shared.stopping.cancelled() => return,
-        }
-        if queue.lock().is_over() {
-            return;
-        }
-        let (shared_there, ending_there, queue_there) =
-            (Arc::clone(shared), Arc::clone(&ending), queue.clone());
-        let calls = shared.runtime.spawn_blocking(move || {
-            call(&shared_there, &ending_there.0, &queue_there, &mut *handler);
-            handler
-        });
-        handler = tokio::select! {
-            returned = calls => match returned {
-                Ok(handler) => handler,
-                // The runtime is shutting down.
-                Err(_) => return,
-            },
-            () = shared.abandoning.cancelled() => return,
-        };
-    }
-}
-
-/// Calls the handler until the queue is empty.
-fn call<T: Send + Sync + 'static>(
-    shared: &Shared<T>,
-    inner: &RegistrationInner,
-    queue: &SharedQueue<T>,
-    handler: &mut dyn EventHandler<T>,
-) {
-    let mut batch: Vec<Event<T>> = Vec::with_capacity(BATCH);
-    loop {
-        queue.lock().pop_batch(BATCH, &mut batch);
-        inner.publish_synced();
-        if batch.is_empty() {
-            return;
-        }
-        for event in batch.drain(..) {
-            if inner.is_removed() || shared.is_stopping() {
-                return;
-            }
-            call_one(shared, inner, handler, &event);
-        }
-    }
-}
-
-fn call_one<T: Send + Sync + 'static>(
-    shared: &Shared<T>,
-    inner: &RegistrationInner,
-    handler: &mut dyn EventHandler<T>,
-    event: &Event<T>,
-) {
-    let before = RUNNING.replace(inner);
-    // The handler's own state is its own business, as its documentation says.
-    let outcome = catch_unwind(AssertUnwindSafe(|| handler.on_event(event)));
-    RUNNING.set(before);
-    if let Err(panic) = outcome {
-        inner.panics.fetch_add(1, Ordering::Relaxed);
-        count(&shared.meter.handler_panics, 1);
-        let message = informer_core::panic_message(&*panic);
-        shared.report("handler", format!("{} panicked on {}: {message}", inner.name, event.key()));
-    }
-}
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        self.0.end();
     }
 }
 

@@ -15,9 +15,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::error::Missing;
-use crate::registration::RegistrationInner;
+use crate::registration::{RegistrationInner, leave_running_callback};
 use crate::status::{Live, Meter, RegistrationStatus, Status, count};
 use crate::{Error, Resource, Scope};
+
+/// How long a wait goes on before it is said in the log that nobody has started the informer.
+pub(crate) const WARN_UNSTARTED: Duration = Duration::from_secs(5);
 
 /// The state of an informer. Its tasks hold this; that alone does not keep it running ([`Owner`] does).
 pub(crate) struct Shared<T> {
@@ -44,6 +47,8 @@ pub(crate) struct Shared<T> {
     /// The deadline of a stop has passed: tasks do not wait for callbacks any longer.
     pub(crate) abandoning: CancellationToken,
     pub(crate) tasks: TaskTracker,
+    /// Callbacks that wait for the informer's end themselves, so that it does not wait for them.
+    finishing: TaskTracker,
     pub(crate) runtime: Handle,
     /// Whether the server has streaming lists of this resource: shared by all informers of it in a factory.
     pub(crate) learn_streaming_lists: Option<Arc<AtomicBool>>,
@@ -85,6 +90,7 @@ impl<T> Shared<T> {
             stopping: CancellationToken::new(),
             abandoning: CancellationToken::new(),
             tasks: TaskTracker::new(),
+            finishing: TaskTracker::new(),
             runtime,
             learn_streaming_lists: None,
         }
@@ -167,18 +173,52 @@ impl<T> Shared<T> {
     }
 
     /// Stops everything and waits for the tasks; callbacks that are still running after `deadline` are left
-    /// behind.
+    /// behind. The callback that calls this, if one of the informer's own does, is not waited for.
     pub(crate) async fn stop(&self, deadline: Duration) {
         self.stopping.cancel();
+        let inside = leave_running_callback(&self.tasks, &self.finishing);
         self.tasks.close();
-        if tokio::time::timeout(deadline, self.tasks.wait()).await.is_err() {
+        self.finishing.close();
+        if tokio::time::timeout(deadline, self.ended(inside)).await.is_err() {
             tracing::warn!(informer = %self.name, "callbacks still run after the deadline of {deadline:?} and are left behind");
             self.abandoning.cancel();
-            self.tasks.wait().await;
+            self.ended(inside).await;
         }
         if !self.live.borrow().is_stopped() {
             // It was never started, so no task could say so.
             self.finish();
+        }
+    }
+
+    /// Waits for the tasks to end; but not, `inside` a callback, for callbacks that wait themselves.
+    async fn ended(&self, inside: bool) {
+        self.tasks.wait().await;
+        if !inside {
+            self.finishing.wait().await;
+        }
+    }
+
+    /// Whether it was stopped and nothing of it runs any more.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.is_stopping() && self.tasks.is_empty() && self.finishing.is_empty()
+    }
+}
+
+/// Waits, and says in the log after 5 s if nobody has started what is waited for (G22).
+pub(crate) async fn warning_if_unstarted<O>(
+    informer: &str,
+    is_started: impl FnOnce() -> bool,
+    wait: impl Future<Output = O>,
+) -> O {
+    let mut wait = std::pin::pin!(wait);
+    tokio::select! {
+        biased;
+        done = &mut wait => done,
+        () = tokio::time::sleep(WARN_UNSTARTED) => {
+            if !is_started() {
+                tracing::warn!(%informer, "waiting for an informer that nobody has started: call `start()`");
+            }
+            wait.await
         }
     }
 }

@@ -20,14 +20,11 @@ use crate::lister::Lister;
 use crate::options::InformerOptions;
 use crate::reflector::Reflector;
 use crate::registration::Registration;
-use crate::shared::{Owner, Shared};
+use crate::shared::{Owner, Shared, warning_if_unstarted};
 use crate::sink::SharedSink;
 use crate::source::ListWatch;
 use crate::status::{InformerState, Status, StatusStream};
 use crate::{Error, HasLabels, Resource, Scope};
-
-/// How long a wait goes on before it is said in the log that nobody has started the informer.
-const WARN_UNSTARTED: Duration = Duration::from_secs(5);
 
 /// How long [`SharedInformer::stop`] waits for callbacks.
 pub(crate) const STOP_DEADLINE: Duration = Duration::from_secs(30);
@@ -133,6 +130,11 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
 
     /// Stops the informer, lets running callbacks return, and comes back when all its tasks have ended, or
     /// after 30 s, when callbacks that still run are left behind. The store stays readable as it was.
+    ///
+    /// Several may wait for the end, and none comes back before it. Inside one of the informer's own callbacks
+    /// (`Handle::current().block_on(informer.stop())`) it comes back when everything else has ended, and the current
+    /// call is the last. A task that such a callback starts and then waits for cannot be told apart, and waits for
+    /// the deadline.
     ///
     /// # Cancel safety
     /// The informer stops at the first poll; dropping the future only ends the wait.
@@ -260,20 +262,12 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     /// Dropping the future ends the wait and nothing else.
     pub async fn synced(&self) -> Result<Lister<T>, Error> {
         let mut live = self.shared.live.subscribe();
-        let mut synced = std::pin::pin!(async move {
+        let synced = async {
             let reached =
                 live.wait_for(|live| live.has_synced || live.hopeless.is_some() || live.is_stopped());
             reached.await.map(|live| (live.has_synced, live.hopeless.clone()))
-        });
-        let reached = tokio::select! {
-            reached = &mut synced => reached,
-            () = tokio::time::sleep(WARN_UNSTARTED) => {
-                if !self.owner.is_started() {
-                    tracing::warn!(informer = %self.shared.name, "waiting for an informer that nobody has started: call `start()`");
-                }
-                synced.await
-            }
         };
+        let reached = warning_if_unstarted(&self.shared.name, || self.owner.is_started(), synced).await;
         match reached {
             Ok((true, _)) => Ok(self.lister()),
             Ok((false, Some(hopeless))) => Err(hopeless),
@@ -307,7 +301,8 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     }
 
     /// Waits until the store has reached `version`, to read one's own writes: the version that a create or
-    /// update returned (G14). For a delete, wait for the event.
+    /// update returned (G14). For a delete, wait for the event. Waiting before anyone has started the informer waits
+    /// for that too, and says so in the log after 5 s (G22).
     ///
     /// # Errors
     /// [`Error::HistoryChanged`] if the server's history is replaced meanwhile; [`Error::UnorderedVersion`] if the
@@ -322,21 +317,19 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
         }
         let mut live = self.shared.live.subscribe();
         let epoch = live.borrow().epoch;
-        let reached = live
-            .wait_for(|live| {
+        let wait = async {
+            let reached = live.wait_for(|live| {
                 live.has_synced && live.version.has_reached(&wanted)
                     || live.epoch != epoch
                     || live.is_stopped()
-            })
-            .await
-            .map_err(|_| self.shared.stopped())?;
-        if reached.epoch != epoch {
-            return Err(Error::HistoryChanged);
+            });
+            reached.await.map(|live| (live.epoch == epoch, live.version.has_reached(&wanted)))
+        };
+        match warning_if_unstarted(&self.shared.name, || self.owner.is_started(), wait).await {
+            Ok((true, true)) => Ok(()),
+            Ok((false, _)) => Err(Error::HistoryChanged),
+            Ok((true, false)) | Err(_) => Err(self.shared.stopped()),
         }
-        if !reached.version.has_reached(&wanted) {
-            return Err(self.shared.stopped());
-        }
-        Ok(())
     }
 
     /// The resource.

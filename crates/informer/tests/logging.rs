@@ -1,18 +1,27 @@
 //! What is logged: only what nobody would hear of otherwise (G22, G31).
 
+#[macro_use]
 mod common;
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{scripted, scripted_informer, soon, status_where};
+use common::{nobody, scripted, scripted_informer, soon, status_where};
 use informer::source::FailureKind;
-use informer::{Controller, Delta, InformerOptions, Resource};
+use informer::{Controller, Delta, InformerOptions, InformerState, Resource};
 use k8s_openapi::api::core::v1::ConfigMap;
 use tracing::field::{Field, Visit};
 use tracing::subscriber::DefaultGuard;
 use tracing::{Event, Level, Metadata, Subscriber, span};
+
+run_tests! {
+    on_a_paused_clock:
+        g22_a_wait_for_what_nobody_started_is_warned_of_after_5_s,
+        g22_every_wait_for_what_nobody_started_is_warned_of,
+        g31_failing_lists_are_warned_of_unless_somebody_follows_the_status,
+        g31_a_controller_which_has_no_status_warns_of_failing_lists;
+}
 
 /// Keeps the warnings of this thread.
 #[derive(Clone, Default)]
@@ -57,7 +66,6 @@ impl Subscriber for Warnings {
     fn exit(&self, _: &span::Id) {}
 }
 
-#[tokio::test(start_paused = true)]
 async fn g22_a_wait_for_what_nobody_started_is_warned_of_after_5_s() {
     let (warnings, _guard) = Warnings::listen();
     let (informer, _script) = scripted_informer();
@@ -71,7 +79,44 @@ async fn g22_a_wait_for_what_nobody_started_is_warned_of_after_5_s() {
     assert_eq!(warnings.count("nobody has started"), 1);
 }
 
-#[tokio::test(start_paused = true)]
+async fn g22_every_wait_for_what_nobody_started_is_warned_of() {
+    let (warnings, _guard) = Warnings::listen();
+    let factory = nobody();
+    let informer = factory.informer::<ConfigMap>().unwrap();
+    let registration = informer.add_handler(|h| h.name("printer")).unwrap();
+    let stream = informer.events().unwrap();
+    let six = Duration::from_secs(6);
+    let mut expected = 0;
+    let mut warned = |new: usize, who: &str| {
+        expected += new;
+        assert_eq!(warnings.count("nobody has started"), expected, "{who}");
+    };
+    let text = registration.synced_within(six).await.unwrap_err().to_string();
+    assert!(text.contains("handler printer") && text.contains("not started: call `start()`"), "{text}");
+    warned(1, "a registration");
+    tokio::time::timeout(six, stream.synced()).await.unwrap_err();
+    warned(1, "a stream");
+    tokio::time::timeout(six, informer.wait_for(7)).await.unwrap_err();
+    warned(1, "a version");
+    let text = factory.wait_for_sync_within(six).await.unwrap_err().to_string();
+    assert!(text.contains("configmaps.v1 in the whole cluster (not started: call `start()`)"), "{text}");
+    warned(2, "a factory and its informer");
+    let text = factory.wait_for_handlers_within(six).await.unwrap_err().to_string();
+    assert!(text.contains("handler printer of configmaps.v1"), "{text}");
+    warned(2, "a factory's handlers");
+    let status = informer.status();
+    assert_eq!(status.state, InformerState::NotStarted);
+    assert!(status.to_string().contains("not started: call `start()`"), "{status}");
+
+    // Started: whatever else is missing, it is not that.
+    factory.start();
+    informer.synced_within(six).await.unwrap_err();
+    registration.synced_within(six).await.unwrap_err();
+    tokio::time::timeout(six, informer.wait_for(7)).await.unwrap_err();
+    factory.wait_for_handlers_within(six).await.unwrap_err();
+    warned(0, "a started informer");
+}
+
 async fn g31_failing_lists_are_warned_of_unless_somebody_follows_the_status() {
     let (warnings, _guard) = Warnings::listen();
     let (informer, mut script) = scripted_informer();
@@ -104,7 +149,6 @@ async fn g31_failing_lists_are_warned_of_unless_somebody_follows_the_status() {
     assert_eq!(warnings.count("watch"), 0);
 }
 
-#[tokio::test(start_paused = true)]
 async fn g31_a_controller_which_has_no_status_warns_of_failing_lists() {
     let (warnings, _guard) = Warnings::listen();
     let (source, mut script) = scripted();

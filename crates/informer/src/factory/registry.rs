@@ -30,6 +30,8 @@ struct State {
     streaming_lists: HashMap<Resource, Arc<AtomicBool>>,
     started: bool,
     closed: bool,
+    /// Those that were stopped and forgotten, until nothing of them runs any more.
+    leaving: Vec<Arc<dyn AnyInformer>>,
 }
 
 struct Entry {
@@ -42,6 +44,8 @@ struct Entry {
 pub(super) trait AnyInformer: Any + Send + Sync {
     fn start(&self);
     fn is_stopped(&self) -> bool;
+    /// Whether it was stopped and nothing of it runs any more.
+    fn has_ended(&self) -> bool;
     fn stop(&self, deadline: Duration) -> BoxFuture<'_, ()>;
     fn status(&self) -> Status;
     fn missing(&self, handler: Option<&str>) -> Missing;
@@ -60,6 +64,10 @@ impl<T: Send + Sync + 'static> AnyInformer for SharedInformer<T> {
 
     fn is_stopped(&self) -> bool {
         Self::is_stopped(self)
+    }
+
+    fn has_ended(&self) -> bool {
+        self.shared.has_ended()
     }
 
     fn stop(&self, deadline: Duration) -> BoxFuture<'_, ()> {
@@ -99,6 +107,7 @@ impl Registry {
             streaming_lists: HashMap::new(),
             started: false,
             closed: false,
+            leaving: Vec::new(),
         }))
     }
 
@@ -146,14 +155,20 @@ impl Registry {
     /// Forgets the informer with this state.
     pub(super) fn forget<T>(&self, shared: &Arc<Shared<T>>) {
         let address: *const () = Arc::as_ptr(shared).cast();
-        self.state().entries.retain(|entry| entry.informer.address() != address);
+        self.state().forget_where(|informer| informer.address() == address);
     }
 
-    /// Forgets and gives back all informers; there will be no others.
+    /// Forgets all informers, and gives back those of which something may still run; there will be no others.
     pub(super) fn close(&self) -> Vec<Arc<dyn AnyInformer>> {
         let mut state = self.state();
         state.closed = true;
-        state.entries.drain(..).map(|entry| entry.informer).collect()
+        state.forget_where(|_| true);
+        state.leaving.clone()
+    }
+
+    /// Lets go of the informers that have ended.
+    pub(super) fn sweep(&self) {
+        self.state().leaving.retain(|informer| !informer.has_ended());
     }
 
     pub(super) fn all(&self) -> Vec<Arc<dyn AnyInformer>> {
@@ -183,7 +198,7 @@ impl State {
         if self.closed {
             return Err(Error::ShutDown);
         }
-        self.entries.retain(|entry| !entry.informer.is_stopped());
+        self.forget_where(|informer| informer.is_stopped());
         let Some(entry) = self.entries.iter().find(|entry| entry.collection.is(collection)) else {
             return Ok(None);
         };
@@ -193,6 +208,15 @@ impl State {
         }
         let informer = entry.informer.as_any().downcast_ref::<SharedInformer<T>>();
         Ok(Some(informer.expect("the collection says the type").clone()))
+    }
+}
+
+impl State {
+    /// Takes out the informers that fit; who shuts down waits for their end.
+    fn forget_where(&mut self, fits: impl Fn(&dyn AnyInformer) -> bool) {
+        let forgotten = self.entries.extract_if(.., |entry| fits(&*entry.informer));
+        self.leaving.extend(forgotten.map(|entry| entry.informer));
+        self.leaving.retain(|informer| !informer.has_ended());
     }
 }
 

@@ -10,9 +10,7 @@ use super::registry::AnyInformer;
 use crate::Error;
 use crate::error::{Missing, NotSynced};
 use crate::registration::{Registration, RegistrationInner};
-
-/// How long a wait goes on before it is said in the log that nobody has started the factory.
-const WARN_UNSTARTED: Duration = Duration::from_secs(5);
+use crate::shared::WARN_UNSTARTED;
 
 /// A callback with the informer that it is registered with.
 struct Callback {

@@ -1,0 +1,81 @@
+use std::sync::mpsc;
+
+use super::*;
+
+/// Longer than anything here takes.
+const LONG: Duration = Duration::from_secs(60);
+
+fn threads(keep_alive: Duration) -> &'static CallbackThreads {
+    Box::leak(Box::new(CallbackThreads::new(keep_alive, start_thread)))
+}
+
+#[test]
+fn g15_jobs_that_block_hold_up_no_other() {
+    let threads = threads(LONG);
+    let (ran, runs) = mpsc::channel();
+    let mut gates = Vec::new();
+    for number in 0..40 {
+        let (gate, opened) = mpsc::channel::<()>();
+        gates.push(gate);
+        let ran = ran.clone();
+        let job = move || {
+            _ = ran.send(number);
+            _ = opened.recv();
+            _ = ran.send(number);
+        };
+        assert!(threads.run(Box::new(job)).is_ok());
+    }
+    let mut running: Vec<_> = (0..40).map(|_| runs.recv_timeout(LONG).unwrap()).collect();
+    running.sort_unstable();
+    assert!(running.into_iter().eq(0..40));
+    drop(gates);
+    assert_eq!((0..40).map(|_| runs.recv_timeout(LONG).unwrap()).sum::<i32>(), 39 * 40 / 2);
+}
+
+#[test]
+fn an_idle_thread_is_used_again_and_a_panic_does_it_no_harm() {
+    let threads = threads(LONG);
+    let (sender, named) = mpsc::channel();
+    let mut names = Vec::new();
+    for _ in 0..10 {
+        let sender = sender.clone();
+        let job = move || {
+            _ = sender.send(thread::current().name().map(str::to_owned));
+            panic!("a handler's drop, for example");
+        };
+        assert!(threads.run(Box::new(job)).is_ok());
+        names.push(named.recv_timeout(LONG).unwrap().unwrap());
+        while threads.state().idle == 0 {
+            thread::yield_now();
+        }
+    }
+    assert!(names.iter().all(|name| name == "informer-callback-1"), "{names:?}");
+}
+
+#[test]
+fn an_idle_thread_ends_after_a_while() {
+    let threads = threads(Duration::from_millis(1));
+    let (sender, ran) = mpsc::channel();
+    for round in 1..=3 {
+        let sender = sender.clone();
+        assert!(threads.run(Box::new(move || _ = sender.send(()))).is_ok());
+        ran.recv_timeout(LONG).unwrap();
+        // Idle for a moment, then gone; whoever comes then gets a new one.
+        while threads.state().alive > 0 {
+            thread::yield_now();
+        }
+        assert!(threads.state().started <= round);
+    }
+}
+
+#[test]
+fn a_job_comes_back_if_no_thread_can_be_started() {
+    let refuse: Start = |_, _| Err(io::Error::other("no more threads"));
+    let threads: &'static CallbackThreads = Box::leak(Box::new(CallbackThreads::new(LONG, refuse)));
+    let (sender, ran) = mpsc::channel();
+    let (job, error) = threads.run(Box::new(move || _ = sender.send(()))).err().unwrap();
+    assert_eq!(error.to_string(), "no more threads");
+    assert!(threads.state().waiting.is_empty());
+    job();
+    ran.recv().unwrap();
+}

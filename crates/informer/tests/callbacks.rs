@@ -1,0 +1,126 @@
+//! Where callbacks run: on threads that belong neither to the runtime nor to anybody else (G15, G18, G24).
+
+#[macro_use]
+mod common;
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use common::{gate, many_threads, note, notes, noting, object, one_thread, scripted_informer, soon};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+
+run_tests! {
+    on_both_runtimes:
+        g15_a_callback_may_use_the_runtime,
+        g18_a_handler_is_dropped_before_its_removal_is_over;
+}
+
+/// Longer than ending a runtime takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[test]
+fn g24_a_runtime_ends_although_a_callback_blocks_for_ever() {
+    for mut builder in [one_thread(), many_threads()] {
+        let runtime = builder.enable_all().build().unwrap();
+        let (mut blocked, mut wait) = gate();
+        let (informer, script) = runtime.block_on(async {
+            let (informer, mut script) = scripted_informer();
+            informer.add_handler(|h| h.on_event(move |_| wait())).unwrap();
+            informer.start();
+            script.list(9, &[object("a", 1, "1")]).await;
+            soon(blocked.arrived.recv()).await.unwrap();
+            (informer, script)
+        });
+        let (ending, ended) = channel::<()>();
+        thread::spawn(move || {
+            drop(runtime);
+            drop(ending);
+        });
+        assert_eq!(
+            ended.recv_timeout(PATIENCE),
+            Err(RecvTimeoutError::Disconnected),
+            "the runtime waits for a callback"
+        );
+        drop((informer, script, blocked));
+    }
+}
+
+#[test]
+fn g15_handlers_that_block_for_ever_take_no_thread_from_others() {
+    let mut builder = one_thread();
+    builder.max_blocking_threads(1);
+    common::run(builder, async {
+        let (informer, mut script) = scripted_informer();
+        let mut gates = Vec::new();
+        for _ in 0..3 {
+            let (gate, mut wait) = gate();
+            informer.add_handler(|h| h.on_event(move |_| wait())).unwrap();
+            gates.push(gate);
+        }
+        informer.start();
+        script.list(9, &[object("a", 1, "1")]).await;
+        for gate in &mut gates {
+            soon(gate.arrived.recv()).await.unwrap();
+        }
+        let (sender, mut heard) = mpsc::unbounded_channel();
+        informer.add_handler(|h| noting(h, sender)).unwrap();
+        assert_eq!(notes(&mut heard, 1).await, ["add a=1 initial"]);
+        assert_eq!(soon(tokio::task::spawn_blocking(|| 7)).await.unwrap(), 7);
+        informer.stop_within(Duration::ZERO).await;
+    });
+}
+
+async fn g15_a_callback_may_use_the_runtime() {
+    let (informer, mut script) = scripted_informer();
+    let (sender, mut heard) = mpsc::unbounded_channel();
+    informer
+        .add_handler(|h| {
+            h.on_event(move |event| {
+                let (sender, text) = (sender.clone(), note(event));
+                let name = thread::current().name().unwrap_or_default().to_owned();
+                let spawned = tokio::spawn(async move {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                    _ = sender.send((name, text));
+                });
+                Handle::current().block_on(spawned).unwrap();
+            })
+        })
+        .unwrap();
+    informer.start();
+    script.list(9, &[object("a", 1, "1")]).await;
+    let (name, text) = soon(heard.recv()).await.unwrap();
+    assert!(name.starts_with("informer-callback-"), "{name}");
+    assert_eq!(text, "add a=1 initial");
+    informer.stop().await;
+}
+
+async fn g18_a_handler_is_dropped_before_its_removal_is_over() {
+    struct Dropped(mpsc::UnboundedSender<&'static str>);
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            _ = self.0.send("dropped");
+        }
+    }
+    let (informer, mut script) = scripted_informer();
+    let (mut running, mut wait) = gate();
+    let (sender, mut heard) = mpsc::unbounded_channel();
+    let dropped = Dropped(sender);
+    let registration = informer
+        .add_handler(|h| {
+            h.on_event(move |_| {
+                wait();
+                _ = dropped.0.send("called");
+            })
+        })
+        .unwrap();
+    informer.start();
+    script.list(9, &[object("a", 1, "1")]).await;
+    soon(running.arrived.recv()).await.unwrap();
+    // Nobody waits for the callback any more, so it ends alone.
+    informer.stop_within(Duration::ZERO).await;
+    running.open_once();
+    soon(registration.remove()).await;
+    assert_eq!((heard.try_recv(), heard.try_recv()), (Ok("called"), Ok("dropped")));
+}
