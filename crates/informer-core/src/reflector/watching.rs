@@ -19,6 +19,8 @@ const MISSED_BOOKMARKS: u32 = 3;
 const REOPEN_JITTER: Duration = Duration::from_millis(100);
 /// How far apart such ends have to be.
 const OWN_TIMEOUTS_APART: Duration = Duration::from_secs(60);
+/// How long a watch that was resumed may speak before the probe that is due is sent.
+const PROBE_GRACE: Duration = Duration::from_secs(10);
 /// How early an end still counts as the watch's own timeout, at most.
 const OWN_TIMEOUT_SLACK: Duration = Duration::from_secs(5);
 
@@ -61,11 +63,15 @@ impl Watching {
         Self { asked, live_since: Some(now), heard: true, ..Self::new(now, timeout) }
     }
 
-    pub(super) fn deadline(&self, config: &ReflectorConfig, bookmarks_seen: bool) -> Duration {
-        if self.live_since.is_none() {
-            return self.unopened_at(config);
-        }
-        self.overdue_at(config).min(self.dead_at(config, bookmarks_seen)).min(self.probe_at(config))
+    pub(super) fn deadline(
+        &self,
+        config: &ReflectorConfig,
+        bookmarks_seen: bool,
+        quiet_since: Duration,
+    ) -> Duration {
+        let Some(live_since) = self.live_since else { return self.unopened_at(config) };
+        let dead_at = self.dead_at(config, bookmarks_seen);
+        self.overdue_at(config).min(dead_at).min(self.probe_at(config, quiet_since, live_since))
     }
 
     fn unopened_at(&self, config: &ReflectorConfig) -> Duration {
@@ -83,9 +89,11 @@ impl Watching {
         self.last_sign.saturating_add(config.bookmark_interval.saturating_mul(MISSED_BOOKMARKS))
     }
 
-    fn probe_at(&self, config: &ReflectorConfig) -> Duration {
-        let Some(probe) = &self.probe else { return self.last_sign.saturating_add(config.probe_after) };
-        probe.asked.max(self.last_sign).saturating_add(config.probe_after).max(probe.not_before)
+    fn probe_at(&self, config: &ReflectorConfig, quiet_since: Duration, live_since: Duration) -> Duration {
+        let grace = PROBE_GRACE.min(config.probe_after);
+        let not_before = self.probe.as_ref().map_or(Duration::ZERO, |probe| probe.not_before);
+        let due = quiet_since.saturating_add(config.probe_after);
+        due.max(live_since.saturating_add(grace)).max(not_before)
     }
 
     /// Whether an end at `now` is the one that was asked for.
@@ -128,6 +136,7 @@ impl Reflector {
                 watch.live_since.get_or_insert(now);
                 self.show_watching(now);
             }
+            Input::Received { .. } => self.quiet_since = now,
             Input::Event { version } => self.advance(now, version),
             Input::Bookmark { version, .. } => {
                 self.bookmarks_seen = true;
@@ -149,6 +158,7 @@ impl Reflector {
     fn advance(&mut self, now: Duration, version: ResourceVersion) {
         let Phase::Watching(watch) = &mut self.phase else { return };
         watch.heard = true;
+        self.quiet_since = now;
         self.last_event = Some(now);
         if !version.is_unset() {
             self.version = version;
@@ -158,13 +168,15 @@ impl Reflector {
 
     pub(super) fn watching_on_time(&mut self, now: Duration) {
         let Phase::Watching(watch) = &mut self.phase else { return };
-        if watch.live_since.is_none() {
+        let Some(live_since) = watch.live_since else {
             if now >= watch.unopened_at(&self.config) {
                 self.actions.push_back(Action::Close);
                 let failure = Failure::new(FailureKind::Timeout, "the watch was not answered in time");
                 self.watch_failed(now, failure);
             }
-        } else if now >= watch.overdue_at(&self.config) {
+            return;
+        };
+        if now >= watch.overdue_at(&self.config) {
             self.actions.push_back(Action::Close);
             self.watch_is_over(now);
             self.reopen(now);
@@ -172,7 +184,8 @@ impl Reflector {
             self.actions.push_back(Action::Close);
             let message = "the watch missed its bookmarks: the connection seems dead";
             self.watch_failed(now, Failure::new(FailureKind::Timeout, message));
-        } else if now >= watch.probe_at(&self.config) {
+        } else if now >= watch.probe_at(&self.config, self.quiet_since, live_since) {
+            self.quiet_since = now;
             let (version, asked) = (self.version.clone(), now);
             watch.probe = Some(Probe { asked, version, answered: false, not_before: Duration::ZERO });
             self.actions.push_back(Action::Probe(ListRequest {

@@ -89,7 +89,7 @@ fn g28_only_a_watch_that_lived_a_minute_starts_the_backoff_over() {
     let mut script = Script::watching(plain());
     for attempt in 1..6 {
         script.give(failed(FailureKind::Transport)).wait_backoff(attempt).expect_watch("10");
-        script.give(Input::Opened).advance(secs(59));
+        script.give(Input::Opened).give(event("10")).advance(secs(59));
     }
     script.advance(secs(1)).give(failed(FailureKind::Transport)).wait_backoff(1).expect_watch("10");
 }
@@ -201,6 +201,22 @@ fn g26_probe_that_finds_another_history_relists_without_the_shortcut() {
         script.expect(Action::FinishReplace { version: "9".into(), history_changed: true });
         script.expect_watch("9").quiet();
     }
+}
+
+#[test]
+fn g26_a_silence_that_watches_end_in_is_probed_all_the_same() {
+    // A balancer on the way cuts what is idle for a minute; after a restored backup the server has nothing to say.
+    let mut script = Script::watching(plain());
+    script.advance(secs(55)).give(failed(FailureKind::Transport)).wait_backoff(1).expect_watch("10");
+    script.give(Input::Opened).advance(secs(55)).give(failed(FailureKind::Transport)).wait_backoff(2);
+    // The watch that was resumed may speak first.
+    script.expect_watch("10").give(Input::Opened).wait(secs(10)..=secs(10));
+    assert!(matches!(script.poll(), Some(Action::Probe(_))));
+    script
+        .give(Input::Probed(Ok("9".into())))
+        .expect(Action::Close)
+        .expect(begin(false))
+        .expect(list("", Some(500)));
 }
 
 #[test]
