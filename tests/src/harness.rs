@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, bail};
 use http::Uri;
-use informer_testkit::{Cluster, ClusterOptions, TestServer, Verb};
+use informer_testkit::{Checkpoint, Cluster, ClusterOptions, TestServer, Verb};
 use kube::Client;
 use kube::config::Kubeconfig;
 use serde_json::json;
@@ -30,22 +30,41 @@ use tempfile::TempDir;
 use crate::fixtures::create_namespace;
 use crate::proxy::Proxy;
 use crate::real::{RealCluster, client_of};
+use crate::recorder::Recorder;
+use crate::throttle::Throttled;
 
 /// Makes a test of a body for each arm, on a multi-threaded runtime.
 ///
 /// The body is `|arm| async { … }` with an [`Arm`] and the result `anyhow::Result<()>`. On the real arm
 /// all tests of a process share one cluster: a body works in namespaces of its own
 /// ([`Arm::namespace`]). A body that ends the server or its history begins with `own`, as in
-/// `on_both_arms!(own name, |arm| async { … })`, and gets a cluster for itself.
+/// `on_both_arms!(own name, |arm| async { … })`, and gets a cluster for itself. One that begins with
+/// `flavours` runs on a `current_thread` runtime too, as two more tests of the same name in `one_thread`.
 #[macro_export]
 macro_rules! on_both_arms {
     (own $name:ident, |$arm:ident| async $body:block) => {
         $crate::on_both_arms!(@ $name, $arm, $body, Own);
     };
+    (flavours $name:ident, |$arm:ident| async $body:block) => {
+        $crate::on_both_arms!(@ $name, $arm, $body, Shared, mod one_thread {
+            #[::tokio::test(flavor = "current_thread")]
+            async fn testkit() -> ::anyhow::Result<()> {
+                super::super::$name($crate::harness::Arm::testkit().await?).await
+            }
+
+            #[::tokio::test(flavor = "current_thread")]
+            async fn real() -> ::anyhow::Result<()> {
+                match $crate::harness::Arm::real($crate::harness::Sharing::Shared).await? {
+                    Some(arm) => super::super::$name(arm).await,
+                    None => Ok(()),
+                }
+            }
+        });
+    };
     ($name:ident, |$arm:ident| async $body:block) => {
         $crate::on_both_arms!(@ $name, $arm, $body, Shared);
     };
-    (@ $name:ident, $arm:ident, $body:block, $sharing:ident) => {
+    (@ $name:ident, $arm:ident, $body:block, $sharing:ident $(, $more:item)?) => {
         async fn $name($arm: $crate::harness::Arm) -> ::anyhow::Result<()> $body
 
         mod $name {
@@ -61,6 +80,8 @@ macro_rules! on_both_arms {
                     None => Ok(()),
                 }
             }
+
+            $($more)?
         }
     };
 }
@@ -164,6 +185,15 @@ impl Arm {
     /// For a user that does not exist on this arm.
     pub async fn client_as(&self, user: &str) -> anyhow::Result<Client> {
         client_of(&self.kubeconfig(), Some(user)).await
+    }
+
+    /// As [`client`](Self::client), with the recorder of what it asks.
+    ///
+    /// # Errors
+    ///
+    /// As `client`.
+    pub async fn recorded_client(&self) -> anyhow::Result<(Client, Recorder)> {
+        Ok(Recorder::around(self.client().await?))
     }
 
     /// A client that goes around the proxy: the one that changes objects, also during an outage, and
@@ -277,6 +307,78 @@ impl Arm {
         }
     }
 
+    /// Keeps what the server holds now, for [`restore`](Self::restore); on the real arm in place of what was kept
+    /// before. Needs a cluster of its own.
+    ///
+    /// # Errors
+    ///
+    /// On a shared cluster, or when the copy fails.
+    pub async fn save(&self) -> anyhow::Result<Saved> {
+        match &self.server {
+            Server::Testkit(server) => Ok(Saved(Some(server.cluster().checkpoint()))),
+            Server::Real { .. } => self.own_cluster()?.save().await.map(|()| Saved(None)),
+        }
+    }
+
+    /// Puts the server back to what was [saved](Self::save), as one restores a backup of etcd: what was written
+    /// since is gone, and versions go back. Open watches break. Needs a cluster of its own.
+    ///
+    /// # Errors
+    ///
+    /// As [`start_server`](Self::start_server).
+    pub async fn restore(&self, saved: &Saved) -> anyhow::Result<()> {
+        match &self.server {
+            Server::Testkit(server) => {
+                server.cluster().restore(saved.0.as_ref().context("it is of the other arm")?);
+                self.proxy.cut().await;
+                Ok(())
+            }
+            Server::Real { .. } => self.own_cluster()?.restore().await,
+        }
+    }
+
+    /// From now on requests of this user are answered with 401, as if its token had expired. The real API server
+    /// restarts for it; open watches break. Needs a cluster of its own.
+    ///
+    /// # Errors
+    ///
+    /// On a shared cluster, or when the server does not start.
+    pub async fn revoke(&self, user: &str) -> anyhow::Result<()> {
+        match &self.server {
+            Server::Testkit(server) => {
+                server.auth().revoke_token(&token(user));
+                self.proxy.cut().await;
+                Ok(())
+            }
+            Server::Real { .. } => self.own_cluster()?.revoke(user).await,
+        }
+    }
+
+    /// Ends [`revoke`](Self::revoke).
+    ///
+    /// # Errors
+    ///
+    /// As `revoke`.
+    pub async fn grant(&self, user: &str) -> anyhow::Result<()> {
+        match &self.server {
+            Server::Testkit(server) => {
+                server.auth().add_token(&token(user), user);
+                Ok(())
+            }
+            Server::Real { .. } => self.own_cluster()?.grant(user).await,
+        }
+    }
+
+    /// From now on the server has too much to do for this user: requests are answered with 429, by API priority
+    /// and fairness on the real arm. Open watches go on.
+    ///
+    /// # Errors
+    ///
+    /// When the server refuses, or goes on to serve the user for half a minute.
+    pub async fn throttle(&self, user: &str) -> anyhow::Result<Throttled> {
+        Throttled::begin(self, user).await
+    }
+
     async fn new(server: Server, kubeconfig: &str, direct: Client) -> anyhow::Result<Self> {
         let url = server_url(kubeconfig)?;
         let proxy = Proxy::start(address(&url)?).await?;
@@ -292,6 +394,15 @@ impl Arm {
             Server::Real { cluster, sharing: Sharing::Own } => Ok(cluster),
             _ => bail!("other tests use this cluster: begin with `own` in on_both_arms!"),
         }
+    }
+}
+
+/// What a server held, see [`Arm::save`].
+pub struct Saved(Option<Checkpoint>);
+
+impl fmt::Debug for Saved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Saved").finish_non_exhaustive()
     }
 }
 

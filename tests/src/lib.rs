@@ -11,3 +11,5 @@ pub mod helpers;
 pub mod observe;
 pub mod proxy;
 pub mod real;
+pub mod recorder;
+pub mod throttle;

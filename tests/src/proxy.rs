@@ -19,6 +19,7 @@ pub struct Proxy {
     address: SocketAddr,
     orders: mpsc::UnboundedSender<(Order, oneshot::Sender<()>)>,
     accepted: Arc<AtomicUsize>,
+    open: Arc<AtomicUsize>,
 }
 
 impl Proxy {
@@ -32,8 +33,9 @@ impl Proxy {
         let address = listener.local_addr()?;
         let (orders, taken) = mpsc::unbounded_channel();
         let accepted = Arc::new(AtomicUsize::new(0));
-        tokio::spawn(run(listener, address, target, taken, Arc::clone(&accepted)));
-        Ok(Self { address, orders, accepted })
+        let open = Arc::new(AtomicUsize::new(0));
+        tokio::spawn(run(listener, address, target, taken, Arc::clone(&accepted), Arc::clone(&open)));
+        Ok(Self { address, orders, accepted, open })
     }
 
     /// Where it listens.
@@ -46,6 +48,12 @@ impl Proxy {
     #[must_use]
     pub fn accepted(&self) -> usize {
         self.accepted.load(Ordering::Relaxed)
+    }
+
+    /// How many connections are open.
+    #[must_use]
+    pub fn open(&self) -> usize {
+        self.open.load(Ordering::Relaxed)
     }
 
     /// Breaks every open connection. Returns once they are closed; new ones are welcome.
@@ -87,11 +95,13 @@ async fn run(
     target: SocketAddr,
     mut orders: mpsc::UnboundedReceiver<(Order, oneshot::Sender<()>)>,
     accepted: Arc<AtomicUsize>,
+    open: Arc<AtomicUsize>,
 ) {
     let mut listener = Some(listener);
     let (mut cut, _) = watch::channel(());
     let mut connections = JoinSet::new();
     loop {
+        open.store(connections.len(), Ordering::Relaxed);
         tokio::select! {
             order = orders.recv() => {
                 let Some((order, done)) = order else { return };
@@ -104,6 +114,7 @@ async fn run(
                         }
                         cut = watch::channel(()).0;
                         while connections.join_next().await.is_some() {}
+                        open.store(0, Ordering::Relaxed);
                     }
                 }
                 // The one who gave the order may have stopped waiting.
@@ -184,9 +195,11 @@ mod tests {
         let test = async {
             let mut first = connect(&proxy).await;
             let mut second = connect(&proxy).await;
+            assert_eq!(proxy.open(), 2);
             proxy.cut().await;
             assert_closed(&mut first).await;
             assert_closed(&mut second).await;
+            assert_eq!(proxy.open(), 0);
 
             let mut third = connect(&proxy).await;
             proxy.refuse().await;

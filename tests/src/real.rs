@@ -174,6 +174,43 @@ impl RealCluster {
         self.restart_apiserver().await
     }
 
+    /// Keeps a copy of what etcd holds now, in place of the one before.
+    ///
+    /// # Errors
+    ///
+    /// When the copy fails.
+    pub async fn save(&self) -> anyhow::Result<()> {
+        self.order("save").await.map(drop)
+    }
+
+    /// Puts etcd back to what was [saved](Self::save), as one restores a backup, and starts the API server on it:
+    /// everything written since is gone, and versions go back. Returns once the server is ready.
+    ///
+    /// # Errors
+    ///
+    /// When nothing was saved, or the servers do not start.
+    pub async fn restore(&self) -> anyhow::Result<()> {
+        self.order("restore").await.map(drop)
+    }
+
+    /// Takes a user's token back: from now on it is answered with 401. Restarts the API server.
+    ///
+    /// # Errors
+    ///
+    /// As [`start_apiserver`](Self::start_apiserver).
+    pub async fn revoke(&self, user: &str) -> anyhow::Result<()> {
+        self.order(&format!("revoke {user}")).await.map(drop)
+    }
+
+    /// Makes a [revoked](Self::revoke) token good again. Restarts the API server.
+    ///
+    /// # Errors
+    ///
+    /// For a user that never was, and as [`start_apiserver`](Self::start_apiserver).
+    pub async fn grant(&self, user: &str) -> anyhow::Result<()> {
+        self.order(&format!("grant {user}")).await.map(drop)
+    }
+
     /// Runs the kubectl of the cluster's version as `admin` and returns what it prints.
     ///
     /// # Errors
@@ -203,11 +240,11 @@ impl RealCluster {
         Ok(Self { folder, url, supervisor: Arc::new(Mutex::new(supervisor)) })
     }
 
-    async fn order(&self, order: &'static str) -> anyhow::Result<String> {
-        let supervisor = Arc::clone(&self.supervisor);
+    async fn order(&self, order: &str) -> anyhow::Result<String> {
+        let (supervisor, order) = (Arc::clone(&self.supervisor), order.to_owned());
         spawn_blocking(move || {
             let mut supervisor = supervisor.lock().unwrap_or_else(PoisonError::into_inner);
-            supervisor.order(order)
+            supervisor.order(&order)
         })
         .await?
     }
@@ -228,11 +265,19 @@ impl fmt::Debug for RealCluster {
 ///
 /// When the file cannot be read or does not have the context.
 pub async fn client_of(kubeconfig: &Path, context: Option<&str>) -> anyhow::Result<kube::Client> {
+    Ok(kube::Client::try_from(config_of(kubeconfig, context).await?)?)
+}
+
+/// What a client is made of, see [`client_of`].
+///
+/// # Errors
+///
+/// As `client_of`.
+pub async fn config_of(kubeconfig: &Path, context: Option<&str>) -> anyhow::Result<kube::Config> {
     let file = Kubeconfig::read_from(kubeconfig)?;
     let options =
         KubeConfigOptions { context: context.map(ToOwned::to_owned), ..KubeConfigOptions::default() };
-    let config = kube::Config::from_custom_kubeconfig(file, &options).await?;
-    Ok(kube::Client::try_from(config)?)
+    Ok(kube::Config::from_custom_kubeconfig(file, &options).await?)
 }
 
 /// `cluster run`, the process that owns the servers.

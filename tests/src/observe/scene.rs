@@ -12,13 +12,14 @@ use informer::{
     SharedInformerFactory, SharedInformerFactoryBuilder, TypedResource,
 };
 use kube::{Client, ResourceExt};
-use tokio::runtime::{Builder, Handle};
+use tokio::runtime::{Builder, Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
 
 use super::{Collection, DEADLINE, History, converges, watches};
 use crate::harness::Arm;
 use crate::helpers::eventually_ok;
 use crate::real::client_of;
+use crate::recorder::Recorder;
 
 /// The informers of one scenario with their client, on a runtime of their own: when all is over,
 /// nothing may live on it ([`end`](Self::end)). What the test itself and its server need lives elsewhere.
@@ -38,7 +39,8 @@ pub struct Observer<T> {
 }
 
 impl<'a> Scene<'a> {
-    /// A scene on a runtime of two threads, with a factory whose informers ask through the proxy.
+    /// A scene on a runtime of two threads, or of a single one where the test's own runtime is such a one, with a
+    /// factory whose informers ask through the proxy.
     ///
     /// # Errors
     ///
@@ -56,9 +58,23 @@ impl<'a> Scene<'a> {
         arm: &'a Arm,
         build: impl FnOnce(SharedInformerFactoryBuilder) -> SharedInformerFactoryBuilder,
     ) -> anyhow::Result<Self> {
-        let mut threads = Builder::new_multi_thread();
-        threads.worker_threads(2);
-        Self::on(arm, threads, build).await
+        Self::on(arm, None, like_ours(), |client| build(SharedInformerFactory::builder(client))).await
+    }
+
+    /// As [`new`](Self::new), with the recorder of what the informers ask, as this user if one is given.
+    ///
+    /// # Errors
+    ///
+    /// As `new`, and for a user that does not exist on this arm.
+    pub async fn recorded(arm: &'a Arm, user: Option<&str>) -> anyhow::Result<(Self, Recorder)> {
+        let mut recorder = None;
+        let build = |client| {
+            let (client, records) = Recorder::around(client);
+            recorder = Some(records);
+            SharedInformerFactory::builder(client)
+        };
+        let scene = Self::on(arm, user, like_ours(), build).await?;
+        Ok((scene, recorder.context("the factory was built")?))
     }
 
     /// As [`new`](Self::new), on a runtime of a single thread.
@@ -67,13 +83,14 @@ impl<'a> Scene<'a> {
     ///
     /// As `new`.
     pub async fn on_current_thread(arm: &'a Arm) -> anyhow::Result<Self> {
-        Self::on(arm, Builder::new_current_thread(), |factory| factory).await
+        Self::on(arm, None, Builder::new_current_thread(), SharedInformerFactory::builder).await
     }
 
     async fn on(
         arm: &'a Arm,
+        user: Option<&str>,
         mut runtime: Builder,
-        build: impl FnOnce(SharedInformerFactoryBuilder) -> SharedInformerFactoryBuilder,
+        build: impl FnOnce(Client) -> SharedInformerFactoryBuilder,
     ) -> anyhow::Result<Self> {
         let runtime = runtime.enable_all().thread_name("scene").build()?;
         let handle = runtime.handle().clone();
@@ -83,10 +100,10 @@ impl<'a> Scene<'a> {
             _ = runtime.block_on(ended);
             runtime.shutdown_background();
         });
-        let client = client_on(&handle, arm).await?;
+        let client = client_on(&handle, arm, user).await?;
         let factory = {
             let _entered = handle.enter();
-            build(SharedInformerFactory::builder(client)).build()
+            build(client).build()
         };
         Ok(Self { arm, runtime: handle, _running: running, factory })
     }
@@ -103,7 +120,7 @@ impl<'a> Scene<'a> {
     ///
     /// When the arm's kubeconfig does not fit.
     pub async fn client(&self) -> anyhow::Result<Client> {
-        client_on(&self.runtime, self.arm).await
+        client_on(&self.runtime, self.arm, None).await
     }
 
     /// Runs `make` on the scene's runtime, for standalone informers and for tasks.
@@ -279,8 +296,18 @@ impl fmt::Debug for Scene<'_> {
     }
 }
 
-async fn client_on(runtime: &Handle, arm: &Arm) -> anyhow::Result<Client> {
-    let kubeconfig = arm.kubeconfig();
-    let client = runtime.spawn(async move { client_of(&kubeconfig, None).await });
+/// A runtime with a single thread or with two, as the one that this is called on has.
+fn like_ours() -> Builder {
+    if Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread {
+        return Builder::new_current_thread();
+    }
+    let mut threads = Builder::new_multi_thread();
+    threads.worker_threads(2);
+    threads
+}
+
+async fn client_on(runtime: &Handle, arm: &Arm, user: Option<&str>) -> anyhow::Result<Client> {
+    let (kubeconfig, user) = (arm.kubeconfig(), user.map(ToOwned::to_owned));
+    let client = runtime.spawn(async move { client_of(&kubeconfig, user.as_deref()).await });
     client.await.context("the client's task")?
 }
