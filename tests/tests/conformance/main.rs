@@ -1,8 +1,13 @@
 //! The contract, scenario by scenario, each written once and run on both arms: the testkit, and a real etcd and
 //! kube-apiserver. Tests are named for the guarantee that they prove.
 
+mod common;
 mod convergence;
+mod faults;
 mod handlers;
 mod history;
+mod lifecycle;
 mod objects;
+mod server;
 mod store;
+mod syncing;
