@@ -130,6 +130,7 @@ async fn g14_g26_an_etcd_restored_from_a_backup_is_noticed() -> anyhow::Result<(
         let maps = maps.clone();
         async move { maps.wait_for("999999999").await }
     });
+    seen.expect_older_versions();
     arm.restore(&backup).await?;
     let ended = timeout(LONG, waiting).await.with_context(|| format!("{:#?}", maps.status()))??;
     assert_eq!(ended, Err(Error::HistoryChanged));
