@@ -82,10 +82,11 @@ fn g06_a_missed_delete_has_the_newest_state_that_was_seen() {
 
 #[test]
 fn g03_a_delete_of_what_is_not_there_is_no_event() {
-    let (mut pipeline, queue) = synced(&[(2, (2, 2))]);
-    let deltas = vec![deleted(0, (1, 11)), deleted(2, (9, 12)), deleted(2, (2, 13)), deleted(2, (2, 13))];
-    // The second one is old news of another object.
+    let (mut pipeline, queue) = synced(&[(2, (2, 2)), (4, (8, 8))]);
+    let deltas = vec![deleted(0, (1, 11)), deleted(2, (2, 12)), deleted(2, (2, 12)), deleted(4, (3, 13))];
+    // The last one is old news: another object has the name by now.
     assert_eq!(tells(&mut pipeline, &queue, deltas), "Deleted(a/2:Known)");
+    assert!(pipeline.store().get(&key(4)).is_some());
     assert_eq!(*pipeline.store().version(), ResourceVersion::from(13));
 }
 
