@@ -64,6 +64,23 @@ async fn g01_too_many_requests_with_and_without_advice() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn g28_watches_that_are_too_many_go_on_without_a_relist() {
+    for streaming in [false, true] {
+        let scene = Scene::watching(options(streaming)).await;
+        let lists = scene.requests().verb(Verb::List).len();
+        let fault = scene.server.faults().inject(Fault::too_many_requests().times(5));
+        scene.server.faults().cut_watches(Cut::Reset, None);
+        scene.change();
+        scene.told("watch", "429").await;
+        scene.settles().await;
+        assert_eq!((fault.hits(), scene.requests().verb(Verb::List).len()), (5, lists));
+        let streamed = scene.requests().parameter("sendInitialEvents");
+        assert_eq!(streamed.iter().filter(|value| *value == "true").count(), usize::from(streaming));
+        scene.end().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn g01_the_server_fails_with_500() {
     requests_fail(Fault::internal_error(), "500", Duration::ZERO).await;
 }

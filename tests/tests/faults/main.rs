@@ -15,7 +15,7 @@
 //! | the connection ends instead of an answer | `connections::g01_connections_end_instead_of_an_answer` |
 //! | 410 in the stream | `answers::g01_versions_expire_as_an_event` |
 //! | 410 as a status | `answers::g01_versions_expire_as_a_status` |
-//! | 429 with and without `Retry-After` | `answers::g01_too_many_requests_with_and_without_advice` |
+//! | 429 with and without `Retry-After` | `answers::g01_too_many_requests_with_and_without_advice`, `answers::g28_watches_that_are_too_many_go_on_without_a_relist` |
 //! | 500 | `answers::g01_the_server_fails_with_500` |
 //! | 503 | `answers::g01_the_server_is_unavailable_with_503` |
 //! | too large version | `answers::g01_the_version_is_too_large` |
