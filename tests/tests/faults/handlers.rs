@@ -8,7 +8,6 @@ use std::time::Duration;
 use informer::IndexValues;
 use informer_tests::observe::{GateKeeper, History};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::ResourceExt;
 
 use crate::scene::{Scene, options};
 
