@@ -33,6 +33,7 @@ pub const SWITCH: &str = "INFORMER_REAL_CLUSTER";
 pub struct RealCluster {
     folder: PathBuf,
     url: String,
+    etcd_url: String,
     supervisor: Arc<Mutex<Supervisor>>,
 }
 
@@ -89,6 +90,12 @@ impl RealCluster {
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// Where etcd listens, for whoever writes past the API server: `http://127.0.0.1:PORT`.
+    #[must_use]
+    pub fn etcd_url(&self) -> &str {
+        &self.etcd_url
     }
 
     /// A client of the user `admin`.
@@ -236,8 +243,9 @@ impl RealCluster {
         ensure!(status.success(), "the real cluster's binaries cannot be built, see above");
         let supervisor = Supervisor::start()?;
         let folder = supervisor.folder.clone();
-        let url = std::fs::read_to_string(folder.join("url"))?.trim().to_owned();
-        Ok(Self { folder, url, supervisor: Arc::new(Mutex::new(supervisor)) })
+        let read = |name| std::fs::read_to_string(folder.join(name)).map(|text| text.trim().to_owned());
+        let (url, etcd_url) = (read("url")?, read("etcd-url")?);
+        Ok(Self { folder, url, etcd_url, supervisor: Arc::new(Mutex::new(supervisor)) })
     }
 
     async fn order(&self, order: &str) -> anyhow::Result<String> {
