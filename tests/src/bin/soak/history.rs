@@ -1,5 +1,6 @@
-//! Checks that what one handler is given is a legal history (G3), in memory that does not grow: of an object
-//! that is gone the last state's UID and version are kept, and names come again.
+//! Checks that what one handler is given is a legal history (G3), in memory that does not grow, since it is measured
+//! with the informers: of a name the last object's UID and version are kept, not those of all that ever had it, as
+//! `informer_tests::observe` does.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -15,7 +15,7 @@ use crate::collection::LABEL;
 use crate::objects::{Kind, Random, annotations, namespace, tier};
 
 /// Requests that are under way at a time.
-const PARALLEL: u64 = 16;
+const PARALLEL: u64 = 40;
 
 /// How long an answer is waited for.
 const ANSWER: Duration = Duration::from_secs(20);
@@ -38,6 +38,8 @@ pub(crate) struct Writer {
     /// What else went wrong, which the API server being killed explains.
     failed: AtomicU64,
     under_way: AtomicU64,
+    /// How long was written through `write_until` before, in milliseconds.
+    before: AtomicU64,
 }
 
 struct Plan {
@@ -86,6 +88,7 @@ impl Writer {
             moot: AtomicU64::new(0),
             failed: AtomicU64::new(0),
             under_way: AtomicU64::new(0),
+            before: AtomicU64::new(0),
         }
     }
 
@@ -112,13 +115,15 @@ impl Writer {
         Ok(())
     }
 
-    /// Makes `rate` writes a second until `end`; what an outage prevents is made up for after it. Returns once
+    /// Makes `rate` writes a second until `end`; what an outage prevents is made up for after it,
+    /// in later calls too. Returns once
     /// every write was answered.
     pub(crate) async fn write_until(&self, end: Instant, rate: u32) {
-        let (began, before) = (Instant::now(), self.done.load(Ordering::Relaxed));
+        let (began, before) = (Instant::now(), self.before.load(Ordering::Relaxed));
         let work = async |_| {
             while Instant::now() < end {
-                let due = before + (began.elapsed().as_secs_f64() * f64::from(rate)) as u64;
+                let written_for = before + began.elapsed().as_millis() as u64;
+                let due = written_for * u64::from(rate) / 1000;
                 if self.done.load(Ordering::Relaxed) + self.under_way.load(Ordering::Relaxed) >= due {
                     sleep(Duration::from_millis(5)).await;
                     continue;
@@ -127,6 +132,7 @@ impl Writer {
             }
         };
         join_all((0..PARALLEL).map(work)).await;
+        self.before.store(before + began.elapsed().as_millis() as u64, Ordering::Relaxed);
     }
 
     pub(crate) fn written(&self) -> Written {
