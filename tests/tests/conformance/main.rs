@@ -8,6 +8,8 @@ mod handlers;
 mod history;
 mod lifecycle;
 mod objects;
+mod resources;
 mod server;
+mod status;
 mod store;
 mod syncing;

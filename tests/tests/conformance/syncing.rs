@@ -9,9 +9,8 @@ use informer::{Error, InformerOptions, InformerState, Resource};
 use informer_tests::observe::{DEADLINE, GateKeeper, History, Scene, comes_true, soon};
 use informer_tests::on_both_arms;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
-use serde::Deserialize;
 
-use crate::common::{error_text, says, status_where, tells};
+use crate::common::{Numbered, error_text, says, status_where, tells};
 use crate::objects::Objects;
 
 on_both_arms!(flavours g19_the_store_the_handlers_and_a_stream_each_have_their_own_sync, |arm| async {
@@ -141,23 +140,6 @@ on_both_arms!(g19_a_deadlines_error_names_what_is_missing_with_its_last_error, |
     ensure!(scene.factory().wait_for_sync().now_or_never().is_none());
     scene.end().await
 });
-
-/// A ConfigMap whose value is a number.
-#[derive(Debug, Deserialize)]
-struct Numbered {
-    data: Number,
-}
-
-#[derive(Debug, Deserialize)]
-struct Number {
-    #[serde(deserialize_with = "number")]
-    value: u64,
-}
-
-fn number<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    text.parse().map_err(|_| serde::de::Error::custom("a number was expected"))
-}
 
 on_both_arms!(g20_a_list_of_which_nothing_can_be_decoded_is_an_error_until_something_can, |arm| async {
     let objects = Objects::new(&arm, "undecodable").await?;
