@@ -34,11 +34,11 @@ const CASES: [u16; 143] = [
 ];
 
 /// What stands before the name of a two-armed body.
-const BODIES: [&str; 2] = ["on_both_arms!(own ", "on_both_arms!("];
+const BODIES: [&str; 3] = ["on_both_arms!(own ", "on_both_arms!(flavours ", "on_both_arms!("];
 
 /// The names of all functions and two-armed bodies in the repository.
 fn functions() -> BTreeSet<String> {
-    functions_after(&["fn ", BODIES[0], BODIES[1]])
+    functions_after(&["fn ", BODIES[0], BODIES[1], BODIES[2]])
 }
 
 /// The names in the repository's sources that stand after one of these words.
