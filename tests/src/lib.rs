@@ -12,4 +12,5 @@ pub mod observe;
 pub mod proxy;
 pub mod real;
 pub mod recorder;
+pub mod reverse_proxy;
 pub mod throttle;

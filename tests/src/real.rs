@@ -54,7 +54,20 @@ impl RealCluster {
             say_skipped();
             return Ok(None);
         }
-        spawn_blocking(Self::start_blocking).await?.map(Some)
+        Self::start_always().await.map(Some)
+    }
+
+    /// Starts a cluster whatever the environment says: for programs whose only purpose needs one.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
+    ///
+    /// # Cancel safety
+    ///
+    /// As for [`start`](Self::start).
+    pub async fn start_always() -> anyhow::Result<Self> {
+        spawn_blocking(Self::start_blocking).await?
     }
 
     /// The cluster that all tests of this process share, started by the first one that asks; `None`

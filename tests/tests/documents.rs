@@ -52,8 +52,7 @@ fn functions_after(starts: &[&str]) -> BTreeSet<String> {
         let text = fs::read_to_string(&file).expect("a readable file");
         for start in starts {
             for (at, _) in text.match_indices(*start) {
-                // A long name may stand on a line of its own.
-                let rest = text[at + start.len()..].trim_start();
+                let rest = &text[at + start.len()..];
                 let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
                 names.insert(rest[..end].to_owned());
             }
