@@ -55,6 +55,7 @@ pub(crate) const EXPECTED: &[&str] = &[
     "list from the future",
     "list in pages",
     "list of nothing usable",
+    "older list than asked for",
     "poisoned event",
     "poisoned event read twice",
     "refusal: 401",

@@ -39,6 +39,7 @@ impl World {
     fn list_body(&mut self, request: &ListRequest) -> Result<String, Option<Failure>> {
         self.refused()?;
         if self.disarm(Fault::NoList) {
+            self.ledger.flawed = true;
             return Ok(wire::status(Refusal::Internal).1);
         }
         let server = &self.server;
@@ -59,11 +60,13 @@ impl World {
             None if request.version.is_unset() => (newest, None),
             None => {
                 let wanted = number(&request.version);
-                if wanted > newest {
+                if wanted > newest && !server.settings.refuses_future {
+                    self.cover("older list than asked for");
+                } else if wanted > newest {
                     self.cover("list from the future");
                     return Err(wire::refusal(Refusal::TooLarge));
                 }
-                (server.cached(wanted), None)
+                (self.server.cached(wanted.min(newest)), None)
             }
         };
         let all = self.server.lineage().at(version).expect("the server was there");
@@ -86,6 +89,7 @@ impl World {
         if token.is_some() {
             self.cover("list in pages");
         }
+        self.ledger.flawed |= page.iter().any(|state| state.good == Good::Oversized);
         if !page.is_empty() && self.disarm(Fault::Duplicates) {
             // The same state again, last of all.
             page.push(page[0]);
@@ -112,7 +116,10 @@ impl World {
                 let failure = Failure::new(FailureKind::Transport, "connection reset");
                 connection.send(self.now, Arriving::Broken(failure));
             }
-            Body::EndsEarly => connection.send(self.now, Arriving::End),
+            Body::EndsEarly => {
+                self.ledger.flawed = true;
+                connection.send(self.now, Arriving::End);
+            }
             Body::Whole | Body::Stalls => connection.ended = true,
         }
     }
@@ -188,6 +195,7 @@ impl World {
             let all = self.server.lineage().at(position).expect("the server was there");
             let mut items: Vec<State> = all.iter().flatten().copied().collect();
             items.sort_by_key(State::key);
+            self.ledger.flawed |= items.iter().any(|state| state.good == Good::Oversized);
             for item in &items {
                 connection.send_text(self.now, &wire::event("ADDED", item));
             }
@@ -222,6 +230,8 @@ impl World {
         let changes = self.server.lineage().since(watch.position).to_vec();
         watch.position = watch.position.max(self.server.version());
         for change in changes {
+            let broken = change.poison.is_some() || change.state.good == Good::Oversized;
+            self.ledger.flawed |= broken;
             let text = wire::frame(&change);
             connection.send_text(self.now, &text);
             if change.poison.is_some() {
@@ -240,6 +250,7 @@ impl World {
     pub(crate) fn damage(&mut self, connection: &mut Connection, fault: Fault) {
         let now = self.now;
         let watches = connection.watch.is_some();
+        self.ledger.flawed = true;
         match fault {
             Fault::Cut => connection.cut(now),
             Fault::CutWithinFrame => {

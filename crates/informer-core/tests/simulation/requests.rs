@@ -26,6 +26,7 @@ pub(crate) struct Ledger {
     pub(crate) probed: Duration,
     pub(crate) probe_waits: Duration,
     pub(crate) discovery_waits: Duration,
+    pub(crate) discovery_asked: Duration,
     pub(crate) opened: bool,
     pub(crate) live_since: Option<Duration>,
     /// A watch lived long enough since the last failure that was counted.
@@ -38,6 +39,8 @@ pub(crate) struct Ledger {
     pub(crate) may_plain: bool,
     pub(crate) streaming_refused: bool,
     pub(crate) rewatch: bool,
+    /// Something is wrong with what the server sends.
+    pub(crate) flawed: bool,
     /// Where something could not be read.
     pub(crate) malformed_at: ResourceVersion,
     pub(crate) probe_says_so: bool,
@@ -140,6 +143,7 @@ impl World {
     pub(crate) fn check_discover(&mut self) {
         self.count_request();
         assert!(self.now >= self.ledger.discovery_waits, "G28: a discovery before its Retry-After");
+        self.ledger.discovery_asked = self.now;
         self.cover("request: discovery");
     }
 
@@ -155,6 +159,10 @@ impl World {
     }
 
     pub(crate) fn discovered(&mut self, answer: &Result<bool, Failure>) {
+        if self.now.saturating_sub(self.ledger.discovery_asked) >= Duration::from_secs(30) {
+            // Too late: it was given up.
+            return;
+        }
         self.ledger.discovery_waits = self.now + retry_after(answer);
         match answer {
             Ok(true) => self.ledger.absences = 0,
@@ -192,6 +200,7 @@ impl World {
         self.ledger.probed = self.now;
         self.ledger.probe_waits = Duration::ZERO;
         self.ledger.opened = false;
+        self.ledger.flawed = false;
     }
 
     fn count_request(&mut self) {
@@ -283,10 +292,11 @@ impl World {
             ledger.streaming_refused |= failure.kind == Invalid;
         }
         if failure.kind == Malformed {
+            assert!(ledger.flawed, "G30: nothing is wrong with it, but: {failure}");
             ledger.may_newest = true;
-            ledger.malformed_at = self.machine.last_sync_resource_version().clone();
         }
         if failure.kind == Malformed && current == Current::Watch {
+            ledger.malformed_at = self.machine.last_sync_resource_version().clone();
             self.check_poison();
         }
         if failure.kind == NotFound && current != Current::None {

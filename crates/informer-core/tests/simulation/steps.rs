@@ -100,6 +100,7 @@ impl World {
         let now = self.now;
         if let Some(open) = &mut self.open {
             open.connection.send(now, wire::Arriving::End);
+            self.ledger.flawed = true;
         }
     }
 

@@ -77,7 +77,9 @@ impl Connection {
             let length = match self.rng.u8(0..8) {
                 _ if self.drips => self.rng.usize(1..=64),
                 0 => self.rng.usize(1..=left.min(12)),
-                1..=2 => self.rng.usize(1..=left),
+                // Where it hurts most.
+                1 => text[at..].find('\\').map_or(left, |escape| escape + 1),
+                2 => self.rng.usize(1..=left),
                 _ => left,
             };
             let length = length.min(left);
