@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use informer_core::store::{Index, IndexFault, Reader, Snapshot};
-use informer_core::{Deleted, Delta, Event, FinalState, ObjectKey, ResourceVersion, Uid};
+use informer_core::{Deleted, Delta, Event, FinalState, Item, ObjectKey, ResourceVersion, Uid};
 
 use crate::server::{Good, State};
 use crate::session::Obj;
@@ -23,11 +23,17 @@ pub(crate) struct Content {
     pub(crate) synced: bool,
     pub(crate) indexes: Vec<Index<Obj>>,
     kept: Vec<(Snapshot<Obj>, Stamps)>,
+    /// The last good state of each name that was handed in, and those of the list that is coming in.
+    good: LastGood,
+    listed: LastGood,
     pub(crate) spy: Arc<Mutex<Spy>>,
 }
 
 /// The keys and states of a snapshot.
 type Stamps = Vec<(ObjectKey, u64)>;
+
+/// UID and stamp by key.
+type LastGood = BTreeMap<ObjectKey, (Uid, u64)>;
 
 /// A handler that runs at once wherever it is woken, and sees what the store shows at that moment.
 #[derive(Default)]
@@ -57,6 +63,8 @@ impl Content {
             synced: false,
             indexes: Vec::new(),
             kept: Vec::new(),
+            good: LastGood::new(),
+            listed: LastGood::new(),
             spy: Arc::default(),
         }
     }
@@ -67,6 +75,17 @@ impl Content {
         self.kept.push((snapshot, content));
         if self.kept.len() > 4 {
             self.kept.remove(0);
+        }
+    }
+
+    fn note_good(&mut self, delta: &Delta<Obj>) {
+        let last = |item: &Item<Obj>| (item.key.clone(), (item.record.uid.clone(), item.record.object.stamp));
+        match delta {
+            Delta::Added(item) | Delta::Updated(item) => self.good.extend([last(item)]),
+            Delta::Listed(item) => self.listed.extend([last(item)]),
+            Delta::ReplaceStarted { .. } => self.listed.clear(),
+            Delta::ReplaceFinished { .. } => self.good.append(&mut self.listed),
+            _ => {}
         }
     }
 
@@ -135,6 +154,7 @@ impl World {
                 }
                 _ => {}
             }
+            self.content.note_good(delta);
         }
         let faults = self.pipeline.apply(self.now, deltas);
         self.check_faults(&faults);
@@ -222,7 +242,11 @@ impl World {
                 if same { Ok(()) } else { Err(format!("{key} is {held:?}, and was {state:?}")) }
             }
             // What the store holds stays, if it is the same object (G30).
-            (Some(state), Some(held)) if held.uid == state.uid() && held.object.stamp < state.stamp => Ok(()),
+            (Some(state), Some(held)) if held.uid == state.uid() => {
+                let last = self.content.good.get(&key);
+                let is_last = last == Some(&(held.uid.clone(), held.object.stamp));
+                if is_last { Ok(()) } else { Err(format!("G30: {key} is {held:?}, not {last:?}")) }
+            }
             (Some(state), None) if state.good != Good::Yes => {
                 let lost = before.get(&key).is_some_and(|held| held.uid == state.uid());
                 if lost { Err(format!("G30: {key} is lost, for {state:?}")) } else { Ok(()) }

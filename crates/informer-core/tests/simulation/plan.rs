@@ -94,9 +94,10 @@ pub(crate) enum Action {
     Compact {
         keep: u64,
     },
-    /// Back to an older snapshot.
+    /// Back to an older snapshot; what is lost may be done again, which gives the same versions to other states.
     Restore {
         back: u64,
+        redo: bool,
     },
     RemoveResource {
         seen: bool,
@@ -254,7 +255,7 @@ fn pause(rng: &mut Rng) -> Duration {
 fn action(rng: &mut Rng) -> Action {
     match rng.u8(0..100) {
         0..=29 => Action::Write { name: name(rng), write: write(rng) },
-        30..=35 => Action::Burst((0..rng.usize(3..15)).map(|_| (name(rng), write(rng))).collect()),
+        30..=35 => Action::Burst(burst(rng)),
         36..=38 => Action::Elsewhere(rng.u64(1..10)),
         39..=62 => Action::Fault(fault(rng)),
         63..=68 => {
@@ -265,7 +266,7 @@ fn action(rng: &mut Rng) -> Action {
             Action::Outage(refusal, Duration::from_millis(rng.u64(500..90_000)))
         }
         69..=72 => Action::Compact { keep: one_of(rng, &[0, 0, 1, 5]) },
-        73..=75 => Action::Restore { back: rng.u64(1..12) },
+        73..=75 => Action::Restore { back: rng.u64(1..12), redo: rng.bool() },
         76..=77 => Action::RemoveResource { seen: rng.bool() },
         78..=80 => Action::ReturnResource,
         81..=83 => Action::Set(settings(rng)),
@@ -276,6 +277,16 @@ fn action(rng: &mut Rng) -> Action {
         96..=97 => Action::AddIndex,
         _ => Action::KeepSnapshot,
     }
+}
+
+fn burst(rng: &mut Rng) -> Vec<(u8, Write)> {
+    let mut writes: Vec<_> = (0..rng.usize(3..15)).map(|_| (name(rng), write(rng))).collect();
+    if rng.bool() {
+        // A good state and then a bad one, close together.
+        let name = name(rng);
+        writes.extend([(name, Write::Put(Good::Yes)), (name, Write::Put(Good::NotDecodable))]);
+    }
+    writes
 }
 
 /// Some names are written more often than others, so that much happens to one object.

@@ -9,6 +9,7 @@ use informer_core::reflector::{Failure, FailureKind};
 use crate::content;
 use crate::plan::{Action, Fault, HandlerPlan, Step, Write};
 use crate::readers::Handler;
+use crate::server::Good;
 use crate::wire;
 use crate::world::World;
 
@@ -35,7 +36,7 @@ impl World {
                 self.cut();
             }
             Action::Compact { keep } => self.server.compact(*keep),
-            Action::Restore { back } => self.restore(*back),
+            Action::Restore { back, redo } => self.restore(*back, *redo),
             Action::RemoveResource { seen } => {
                 if !self.server.removed && limit == u64::MAX {
                     self.server.remove_resource();
@@ -104,7 +105,8 @@ impl World {
         }
     }
 
-    fn restore(&mut self, back: u64) {
+    fn restore(&mut self, back: u64, redo: bool) {
+        let before = self.server.lineages.len();
         if !self.server.restore(back) {
             return;
         }
@@ -116,6 +118,11 @@ impl World {
             self.ledger.lineage += usize::from(known);
         }
         self.cut();
+        if redo {
+            let base = self.server.version();
+            let lost = self.server.lineages[before - 1].since(base).to_vec();
+            lost.iter().for_each(|change| self.write(change.state.name, Write::Put(Good::Yes)));
+        }
     }
 
     fn strike(&mut self, fault: Fault) {
