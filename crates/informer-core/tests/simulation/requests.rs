@@ -23,7 +23,8 @@ pub(crate) struct Ledger {
     pub(crate) asked: Duration,
     pub(crate) timeout: Duration,
     pub(crate) last_sign: Duration,
-    pub(crate) probed: Duration,
+    /// Since when nothing came and no probe was sent, through all watches.
+    pub(crate) quiet_since: Duration,
     pub(crate) probe_waits: Duration,
     pub(crate) discovery_waits: Duration,
     pub(crate) discovery_asked: Duration,
@@ -133,9 +134,11 @@ impl World {
         assert_eq!(&request.version, self.machine.last_sync_resource_version(), "G26");
         assert_eq!(request.version_match, Some(VersionMatch::NotOlderThan), "G26");
         assert!(self.ledger.current == Current::Watch || self.ledger.live_since.is_some(), "G26: no watch");
-        let silent = self.now.saturating_sub(self.ledger.last_sign.max(self.ledger.probed));
-        assert!(silent >= Duration::from_secs(120), "G26: a probe after {silent:?}");
-        self.ledger.probed = self.now;
+        let silent = self.now.saturating_sub(self.ledger.quiet_since);
+        let open = self.now.saturating_sub(self.ledger.live_since.unwrap_or(self.now));
+        let due = silent >= Duration::from_secs(120) && open >= Duration::from_secs(10);
+        assert!(due, "G26: a probe after {silent:?}, {open:?} of them of this watch");
+        self.ledger.quiet_since = self.now;
         assert!(self.now >= self.ledger.probe_waits, "G28: a probe before its Retry-After");
         self.cover("request: probe");
     }
@@ -197,7 +200,6 @@ impl World {
         self.connection_ended();
         self.ledger.asked = self.now;
         self.ledger.last_sign = self.now;
-        self.ledger.probed = self.now;
         self.ledger.probe_waits = Duration::ZERO;
         self.ledger.opened = false;
         self.ledger.flawed = false;
@@ -249,6 +251,7 @@ impl World {
         ledger.may_newest = false;
         ledger.must_newest = false;
         ledger.may_plain = false;
+        ledger.quiet_since = self.now;
         ledger.finished += 1;
         let newest = self.server.lineages.len() - 1;
         if ledger.lineage < newest && ledger.finished > 1 && !self.content.cleared {

@@ -177,6 +177,7 @@ impl World {
 
     fn chunk(&mut self, chunk: Bytes) {
         self.ledger.last_sign = self.now;
+        self.ledger.quiet_since = self.now;
         let Some(open) = &mut self.open else { return };
         match &mut open.splitter {
             Splitter::List(splitter) => {

@@ -31,9 +31,9 @@ impl World {
                 let open = now.saturating_sub(ledger.asked);
                 assert!(open < ledger.timeout + seconds(10), "G29: a watch open for {open:?}");
                 assert!(!ledger.bookmarks_seen || silent < seconds(180), "G29: silent for {silent:?}");
-                let unprobed =
-                    now.saturating_sub(ledger.last_sign.max(ledger.probed).max(ledger.probe_waits));
-                assert!(unprobed < seconds(120), "G26: not probed for {unprobed:?}");
+                let live = ledger.live_since.unwrap_or(now) + seconds(10);
+                let due = (ledger.quiet_since + seconds(120)).max(live).max(ledger.probe_waits);
+                assert!(now < due, "G26: a probe was due at {due:?}");
             }
         }
         let held = self.machine.last_sync_resource_version();
