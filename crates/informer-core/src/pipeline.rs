@@ -11,7 +11,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::fan_out::{FanOut, RegistrationId, SharedQueue};
-use crate::store::{Change, Index, IndexError, IndexFault, ReplaceChange, Replacement, Store};
+use crate::store::{Change, Index, IndexBuild, IndexError, IndexFault, ReplaceChange, Replacement, Store};
 use crate::{
     Deleted, Delta, Event, FinalState, Item, ObjectKey, Record, ResourceVersion, Tombstone, UpdateReason,
 };
@@ -87,6 +87,14 @@ impl<T> Pipeline<T> {
     /// [`IndexError::Duplicate`] if another index has its name.
     pub fn add_index(&mut self, index: &Index<T>) -> Result<(), IndexError> {
         self.store.add_index(index)
+    }
+
+    /// Adds an index that was built beside the pipeline; see [`Store::finish_index`].
+    ///
+    /// # Errors
+    /// [`IndexError::Duplicate`] if another index has its name.
+    pub fn finish_index(&mut self, build: IndexBuild<T>) -> Result<(), IndexError> {
+        self.store.finish_index(build)
     }
 
     /// Takes what index functions did wrong outside of [`apply`](Self::apply), which returns its own.

@@ -97,6 +97,17 @@ impl<K, V> SortedMap<K, V> {
 }
 
 impl<K: Ord, V> SortedMap<K, V> {
+    /// The entries that may be different in `old` and here, in key order from behind `after` on: what both maps share
+    /// is skipped, leaf by leaf. So two maps of which one came from the other by a few writes give a few entries, some
+    /// of them equal.
+    pub fn differences<'a>(&'a self, old: &'a Self, after: Option<&K>) -> Differences<'a, K, V> {
+        let start = |map: &'a Self| match after {
+            Some(after) => map.seek(|key| if key <= after { Ordering::Less } else { Ordering::Greater }),
+            None => map.iter(),
+        };
+        Differences { old: start(old), new: start(self) }
+    }
+
     /// The value of `key`.
     pub fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
     where
@@ -163,16 +174,13 @@ pub struct Iter<'a, K, V> {
     leaf: slice::Iter<'a, (K, V)>,
 }
 
-impl<'a, K, V> Iterator for Iter<'a, K, V> {
-    type Item = (&'a K, &'a V);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some((key, value)) = self.leaf.next() {
-                return Some((key, value));
-            }
+impl<'a, K, V> Iter<'a, K, V> {
+    /// What is left of the leaf, or the next one; empty at the end only.
+    fn rest_of_leaf(&mut self) -> &'a [(K, V)] {
+        while self.leaf.len() == 0 {
             let child = loop {
-                match self.branches.last_mut()?.next() {
+                let Some(branch) = self.branches.last_mut() else { return &[] };
+                match branch.next() {
                     Some(child) => break child,
                     None => self.branches.pop(),
                 };
@@ -186,6 +194,50 @@ impl<'a, K, V> Iterator for Iter<'a, K, V> {
             let Node::Leaf(entries) = node else { continue };
             self.leaf = entries.iter();
         }
+        self.leaf.as_slice()
+    }
+}
+
+impl<'a, K, V> Iterator for Iter<'a, K, V> {
+    type Item = (&'a K, &'a V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.leaf.len() == 0 {
+            self.rest_of_leaf();
+        }
+        self.leaf.next().map(|(key, value)| (key, value))
+    }
+}
+
+/// See [`SortedMap::differences`].
+pub struct Differences<'a, K, V> {
+    old: Iter<'a, K, V>,
+    new: Iter<'a, K, V>,
+}
+
+impl<'a, K: Ord, V> Iterator for Differences<'a, K, V> {
+    /// A key with its value in the old map and in the new one.
+    type Item = (&'a K, Option<&'a V>, Option<&'a V>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let (old, new) = (self.old.rest_of_leaf(), self.new.rest_of_leaf());
+            let order = match (old.first(), new.first()) {
+                (None, None) => return None,
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                // The same entries of the same leaf.
+                _ if std::ptr::eq(old, new) => {
+                    (self.old.leaf, self.new.leaf) = ([].iter(), [].iter());
+                    continue;
+                }
+                (Some((old, _)), Some((new, _))) => old.cmp(new),
+            };
+            let old = if order.is_le() { self.old.next() } else { None };
+            let new = if order.is_ge() { self.new.next() } else { None };
+            let (key, _) = old.or(new)?;
+            return Some((key, old.map(|(_, value)| value), new.map(|(_, value)| value)));
+        }
     }
 }
 
@@ -198,6 +250,12 @@ impl<K, V> Clone for Iter<'_, K, V> {
 impl<K, V> fmt::Debug for Iter<'_, K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Iter").finish_non_exhaustive()
+    }
+}
+
+impl<K, V> fmt::Debug for Differences<'_, K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Differences").finish_non_exhaustive()
     }
 }
 
@@ -330,7 +388,7 @@ fn merge_sparse<K: Clone, V: Clone>(children: &mut Vec<Child<K, V>>, at: usize) 
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use proptest::prelude::*;
 
@@ -381,7 +439,49 @@ mod tests {
             for (map, model) in &snapshots {
                 assert_same(map, model);
             }
+            snapshots.push((map, model));
+            for pair in snapshots.windows(2) {
+                assert_differences(&pair[0], &pair[1]);
+            }
+            let (first, last) = (snapshots.first().unwrap(), snapshots.last().unwrap());
+            assert_differences(first, last);
+            assert_differences(last, first);
         }
+    }
+
+    type Both = (SortedMap<u16, u32>, BTreeMap<u16, u32>);
+
+    fn assert_differences((old_map, old): &Both, (new_map, new): &Both) {
+        let keys: BTreeSet<u16> = old.keys().chain(new.keys()).copied().collect();
+        let different: Vec<_> = keys.into_iter().filter(|key| old.get(key) != new.get(key)).collect();
+        for after in [None, Some(450)] {
+            let told = new_map.differences(old_map, after.as_ref());
+            let told: Vec<_> = told.map(|(key, was, is)| (*key, was.copied(), is.copied())).collect();
+            assert!(told.is_sorted());
+            assert!(
+                told.iter()
+                    .all(|(key, was, is)| *was == old.get(key).copied() && *is == new.get(key).copied())
+            );
+            let told = told.into_iter().filter(|(_, was, is)| was != is).map(|(key, ..)| key);
+            assert!(told.eq(different.iter().copied().filter(|key| after.is_none_or(|after| *key > after))));
+        }
+    }
+
+    #[test]
+    fn differences_of_maps_that_share_their_structure_visit_little() {
+        let mut map = SortedMap::new();
+        for key in 0..10_000u32 {
+            map.insert(key, key);
+        }
+        let before = map.clone();
+        map.insert(4_321, 0);
+        map.remove(&7_777);
+        map.insert(20_000, 0);
+        let told: Vec<_> = map.differences(&before, None).collect();
+        assert!(told.len() <= 3 * WIDTH, "{} entries", told.len());
+        let changed = told.iter().filter(|(_, old, new)| old != new);
+        assert!(changed.map(|(key, ..)| **key).eq([4_321, 7_777, 20_000]));
+        assert_eq!(map.differences(&map.clone(), None).count(), 0);
     }
 
     #[test]

@@ -29,6 +29,7 @@
 //! # Ok::<(), informer_core::store::IndexError>(())
 //! ```
 
+mod building;
 mod index;
 mod replace;
 mod snapshot;
@@ -41,13 +42,13 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 
+pub use building::IndexBuild;
 pub use index::{Index, IndexError, IndexFault, IndexValues, panic_message};
 pub use replace::{ReplaceChange, Replacement};
 pub use snapshot::{Entry, IndexHits, Objects, Snapshot};
 
 use crate::sorted_map::SortedMap;
 use crate::{Item, ObjectKey, Record, ResourceVersion};
-use index::Postings;
 use snapshot::Root;
 
 /// The writing side of a collection of objects. Writes are seen by readers after [`publish`](Self::publish).
@@ -166,27 +167,6 @@ impl<T> Store<T> {
         self.reindex(key, Some(&old.object), None);
         self.dirty = true;
         Some(old)
-    }
-
-    /// Adds an index and fills it; readers have it, complete, with the next publication, which this does.
-    ///
-    /// # Errors
-    /// [`IndexError::Duplicate`] if there is an index of that name which is not this one.
-    pub fn add_index(&mut self, index: &Index<T>) -> Result<(), IndexError> {
-        if self.root.indexes.iter().any(|postings| postings.index.is(index)) {
-            return Ok(());
-        }
-        if self.root.indexes.iter().any(|postings| postings.index.name() == index.name()) {
-            return Err(IndexError::Duplicate { name: index.name().into() });
-        }
-        let mut postings = Postings::new(index.clone());
-        for (key, record) in self.root.objects.iter() {
-            postings.update(key, None, Some(&record.object), &mut self.faults);
-        }
-        self.root.indexes.push(postings);
-        self.dirty = true;
-        self.publish();
-        Ok(())
     }
 
     /// Makes all writes since the last publication visible to readers, in one step. Does nothing if there

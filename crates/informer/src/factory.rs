@@ -1,6 +1,7 @@
 //! A factory of informers that share what can be shared.
 
 mod builder;
+mod for_resource;
 mod registry;
 mod waiting;
 
@@ -14,11 +15,10 @@ use kube::core::{DynamicObject, PartialObjectMeta};
 use tokio::runtime::Handle;
 
 pub use builder::SharedInformerFactoryBuilder;
+pub use for_resource::ForResource;
 
 use crate::decode::Decode;
-use crate::discovery::{Discovery, DiscoveryError};
 use crate::options::InformerOptions;
-use crate::reflector::identity_of;
 use crate::shared::Shared;
 use crate::shared_informer::STOP_DEADLINE;
 use crate::source::{KubeSource, ListWatch};
@@ -176,20 +176,16 @@ impl SharedInformerFactory {
     }
 
     /// The dynamic informer of a resource by group (empty or `core` for the core group), version and plural
-    /// name, built-in or custom; discovery tells the rest.
+    /// name, built-in or custom; discovery tells the rest. Add
+    /// [`.when_installed()`](ForResource::when_installed) to wait for a resource that is not there yet.
     ///
     /// # Errors
     /// [`Error::UnknownResource`] with suggestions, [`Error::Discovery`], [`Error::ShutDown`].
     ///
     /// # Cancel safety
     /// Dropping the future gives up the discovery; nothing was made.
-    pub async fn for_resource(
-        &self,
-        group: &str,
-        version: &str,
-        plural: &str,
-    ) -> Result<SharedInformer<DynamicObject>, Error> {
-        self.for_resource_with(group, version, plural, InformerOptions::new()).await
+    pub fn for_resource<'a>(&'a self, group: &'a str, version: &'a str, plural: &'a str) -> ForResource<'a> {
+        self.for_resource_with(group, version, plural, InformerOptions::new())
     }
 
     /// [`for_resource`](Self::for_resource), with options.
@@ -199,15 +195,14 @@ impl SharedInformerFactory {
     ///
     /// # Cancel safety
     /// Dropping the future gives up the discovery; nothing was made.
-    pub async fn for_resource_with(
-        &self,
-        group: &str,
-        version: &str,
-        plural: &str,
+    pub fn for_resource_with<'a>(
+        &'a self,
+        group: &'a str,
+        version: &'a str,
+        plural: &'a str,
         options: InformerOptions<DynamicObject>,
-    ) -> Result<SharedInformer<DynamicObject>, Error> {
-        let resource = self.resolve(group, version, plural).await?;
-        self.dynamic(resource, options)
+    ) -> ForResource<'a> {
+        ForResource::new(self, [group, version, plural], options)
     }
 
     /// The dynamic informer of a resource that is known already.
@@ -281,29 +276,12 @@ impl SharedInformerFactory {
     where
         K: kube::Resource + Decode,
     {
-        options.identity = Some(identity_of::<K>);
+        options = options.checked_identity();
         for (name, change) in &self.inner.defaults.metadata_transforms {
             let change = Arc::clone(change);
             options = options.transform(name.clone(), move |object: &mut K| change(object.meta_mut()));
         }
         self.informer_as(resource, options)
-    }
-
-    async fn resolve(&self, group: &str, version: &str, plural: &str) -> Result<Resource, Error> {
-        let group = if group == "core" { "" } else { group };
-        // Usually the answer is in one small document; the others are only read for suggestions.
-        match Discovery::fetch_group_version(&self.inner.client, group, version).await {
-            Ok(known) => {
-                if let Some(found) = known.find(group, version, plural) {
-                    return Ok(found.resource.clone());
-                }
-            }
-            Err(DiscoveryError::NotFound { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let all = Discovery::fetch(&self.inner.client).await?;
-        let found = all.require(group, version, plural).map_err(Error::UnknownResource)?;
-        Ok(found.resource.clone())
     }
 }
 

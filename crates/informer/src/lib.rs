@@ -94,7 +94,7 @@ pub use controller::{Controller, Informer};
 pub use decode::Decode;
 pub use error::Error;
 pub use events::EventStream;
-pub use factory::{SharedInformerFactory, SharedInformerFactoryBuilder};
+pub use factory::{ForResource, SharedInformerFactory, SharedInformerFactoryBuilder};
 pub use handler::{EventHandler, Filtered, HandlerOptions, Handlers};
 pub use informer_core::selector::{FieldSelector, LabelSelector, ParseSelectorError};
 pub use informer_core::store::{Index, IndexValues, Snapshot};

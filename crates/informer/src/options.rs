@@ -9,7 +9,7 @@ use informer_core::reflector::ReflectorConfig;
 use informer_core::selector::{FieldSelector, LabelSelector};
 
 use crate::Scope;
-use crate::reflector::Identity;
+use crate::reflector::{Identity, identity_of};
 use crate::source::{ListCompression, Projection};
 
 /// How an informer lists, watches, decodes and keeps its objects. Options are part of what is asked for:
@@ -187,8 +187,10 @@ impl<T> InformerOptions<T> {
     }
 
     /// Changes each object once per received version, before the store, the indexes and the handlers see it
-    /// (G33). It must leave name, namespace, UID and version alone, which is checked for the typed, dynamic and
-    /// metadata-only informers of a factory.
+    /// (G33). It must leave name, namespace, UID and version alone, which is checked for dynamic objects, and for the
+    /// typed and metadata-only informers of a factory; elsewhere, ask for it with
+    /// [`checked_identity`](Self::checked_identity). A type of your own without metadata has nothing to change: the store
+    /// keeps keys, UIDs and versions of its own, as the server sent them.
     /// An object for which it returns an error is treated as undecodable (G30). Called in the order given.
     ///
     /// `name` stands for the function when options are compared (G23) and in errors.
@@ -275,6 +277,17 @@ impl<T> Transform<T> {
 impl<T> Default for InformerOptions<T> {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+impl<T: kube::Resource> InformerOptions<T> {
+    /// Checks that transforms leave name, namespace, UID and version alone (G33), as the typed informers of a factory
+    /// do without being asked. For [`informer_as`](crate::SharedInformerFactory::informer_as) and
+    /// [`SharedInformer::new`](crate::SharedInformer::new), which cannot know that `T` has metadata.
+    #[must_use]
+    pub fn checked_identity(mut self) -> Self {
+        self.identity = Some(identity_of::<T>);
+        self
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::future::FutureExt;
 use futures_util::stream::{self, StreamExt};
 use informer_core::ResourceVersion;
-use informer_core::store::{Index, IndexValues};
+use informer_core::store::{Index, IndexBuild, IndexError, IndexValues};
 use tokio::runtime::Handle;
 
 use crate::decode::Decode;
@@ -28,6 +28,12 @@ use crate::{Error, HasLabels, Resource, Scope};
 
 /// How long [`SharedInformer::stop`] waits for callbacks.
 pub(crate) const STOP_DEADLINE: Duration = Duration::from_secs(30);
+
+/// Objects that a new index files before other tasks have their turn.
+const INDEX_STEP: usize = 256;
+
+/// How often a new index is brought up to date beside the informer, before the rest is done under its lock.
+const INDEX_ROUNDS: usize = 4;
 
 /// An always-current, indexed copy of one collection, with events for every change (client-go's
 /// `SharedIndexInformer`). A handle: cloning is cheap, and all clones are the same informer.
@@ -220,8 +226,10 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     /// [`IndexError::Duplicate`](crate::store::IndexError::Duplicate) if the informer has another index of that
     /// name.
     ///
+    /// A large store is indexed a few hundred objects at a time, while the informer and other tasks go on.
+    ///
     /// # Cancel safety
-    /// The index is added at the first poll.
+    /// Dropping the future gives the index up, unless the store is small: then it was added at the first poll.
     pub async fn add_index(
         &self,
         name: &str,
@@ -240,11 +248,29 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     /// name.
     ///
     /// # Cancel safety
-    /// The index is added at the first poll.
-    #[expect(clippy::unused_async, reason = "building a large index off the informer's lock will need it")]
+    /// As for [`add_index`](Self::add_index).
     pub async fn add_ready_index(&self, index: &Index<T>) -> Result<(), Error> {
+        let snapshot = self.shared.reader.snapshot();
+        match snapshot.index(index.name()) {
+            Some(_) if snapshot.by_index(index, "").is_ok() => return Ok(()),
+            Some(_) => return Err(IndexError::Duplicate { name: index.name().to_owned() }.into()),
+            None => {}
+        }
+        // Beside the informer, whose task goes on; only what changed since the last snapshot is left for the lock.
+        let mut build = IndexBuild::new(index, snapshot);
+        for round in 0..INDEX_ROUNDS {
+            let mut is_small = true;
+            while !build.step(INDEX_STEP) {
+                is_small = false;
+                tokio::task::yield_now().await;
+            }
+            if is_small && round > 0 {
+                break;
+            }
+            build.catch_up(self.shared.reader.snapshot());
+        }
         let mut pipeline = self.shared.pipeline();
-        let added = pipeline.add_index(index);
+        let added = pipeline.finish_index(build);
         let faults = pipeline.take_faults();
         drop(pipeline);
         self.shared.report_faults(faults);
@@ -392,7 +418,7 @@ impl<T: HasLabels + Send + Sync + 'static> SharedInformer<T> {
     /// None but those of [`add_index`](Self::add_index).
     ///
     /// # Cancel safety
-    /// The index is added at the first poll.
+    /// As for [`add_index`](Self::add_index).
     pub async fn add_label_index(&self, key: &str) -> Result<Index<T>, Error> {
         if let Some(index) = self.shared.reader.snapshot().label_index(key) {
             return Ok(index.clone());

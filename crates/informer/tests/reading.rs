@@ -3,15 +3,16 @@
 #[macro_use]
 mod common;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{config_map, note, object, scripted, scripted_informer, soon, value_of};
+use common::{config_map, gate, note, object, scripted, scripted_informer, soon, value_of};
 use informer::source::FailureKind;
 use informer::store::IndexError;
 use informer::{
-    Controller, Delta, Error, EventHandler, HasLabels, Index, Informer, InformerOptions, Resource,
-    SharedInformerFactory, indexes,
+    Controller, Delta, Error, EventHandler, HasLabels, Index, IndexValues, Informer, InformerOptions,
+    Resource, SharedInformerFactory, indexes,
 };
 use informer_testkit::{TestServer, Verb};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
@@ -20,8 +21,11 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 run_tests! {
+    on_many_threads:
+        g11_the_informer_goes_on_while_an_index_is_built;
     on_both_runtimes:
         g11_an_index_added_while_running_is_complete_and_missing_from_older_snapshots,
+        g11_other_tasks_have_their_turn_while_a_large_store_is_indexed,
         g11_an_index_function_that_panics_is_reported_and_harms_its_object_and_index_only,
         g12_selectors_use_label_indexes_and_agree_with_a_scan,
         g12_the_selectors_of_an_informer_work_on_the_server,
@@ -70,12 +74,70 @@ async fn g11_an_index_added_while_running_is_complete_and_missing_from_older_sna
     assert!(lister.by_index(&index, "y").unwrap().is_empty());
 }
 
+async fn g11_the_informer_goes_on_while_an_index_is_built() {
+    let (informer, mut script) = scripted_informer();
+    informer.start();
+    script.list(9, &[object("a", 1, "x")]).await;
+    let (_, feed) = script.watch().await;
+    let lister = soon(informer.synced()).await.unwrap();
+    let (mut building, wait) = gate();
+    // The first call blocks, as if there were a lot to index.
+    let wait = Mutex::new(Some(wait));
+    let adding = tokio::spawn({
+        let informer = informer.clone();
+        async move {
+            let values = move |object: &ConfigMap, values: &mut IndexValues| {
+                let first = wait.lock().unwrap().take();
+                if let Some(mut wait) = first {
+                    wait();
+                }
+                values.extend(Some(value_of(object)));
+            };
+            informer.add_index("value", values).await.unwrap()
+        }
+    });
+    soon(building.arrived.recv()).await.unwrap();
+    feed.send("MODIFIED", &object("a", 10, "y"));
+    feed.send("ADDED", &object("b", 11, "y"));
+    // Were the informer's task held up, this would wait until the gate is dropped.
+    tokio::time::timeout(Duration::from_secs(20), informer.wait_for(11)).await.unwrap().unwrap();
+    building.open_once();
+    let index = soon(adding).await.unwrap();
+    assert_eq!(lister.by_index(&index, "y").unwrap().len(), 2, "what changed meanwhile is in it");
+    assert!(lister.by_index(&index, "x").unwrap().is_empty());
+}
+
+async fn g11_other_tasks_have_their_turn_while_a_large_store_is_indexed() {
+    let (informer, mut script) = scripted_informer();
+    informer.start();
+    let objects: Vec<_> = (1..=2000).map(|number| object(&format!("o{number}"), number, "x")).collect();
+    script.list(2000, &objects).await;
+    let lister = soon(informer.synced()).await.unwrap();
+    let (turns, during) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let turn = Arc::clone(&turns);
+    let other = tokio::spawn(async move {
+        loop {
+            turn.fetch_add(1, Ordering::Relaxed);
+            tokio::task::yield_now().await;
+        }
+    });
+    let seen = Arc::clone(&during);
+    let values = move |object: &ConfigMap, values: &mut IndexValues| {
+        seen.store(turns.load(Ordering::Relaxed), Ordering::Relaxed);
+        values.extend(Some(value_of(object)));
+    };
+    let index = soon(informer.add_index("value", values)).await.unwrap();
+    other.abort();
+    assert!(during.load(Ordering::Relaxed) > 0, "nobody had a turn between the first object and the last");
+    assert_eq!(lister.by_index(&index, "x").unwrap().len(), 2000);
+}
+
 async fn g11_an_index_function_that_panics_is_reported_and_harms_its_object_and_index_only() {
     let (informer, mut script) = scripted_informer();
     informer.start();
     script.list(9, &[object("bad", 1, "x"), object("good", 2, "x")]).await;
     let lister = soon(informer.synced()).await.unwrap();
-    let picky = |object: &ConfigMap, values: &mut informer::IndexValues| {
+    let picky = |object: &ConfigMap, values: &mut IndexValues| {
         assert!(object.metadata.name.as_deref() != Some("bad"), "not this one");
         values.push("all");
     };

@@ -7,21 +7,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use common::{config_map, object, scripted_informer, soon, status_where};
+use common::{config_map, object, scripted, scripted_informer, soon, status_where, widget, widgets_crd};
 use futures_util::StreamExt;
 use informer::source::{FailureKind, KubeSource};
 use informer::{
-    Error, Event, FinalState, InformerOptions, InformerState, Resource, Scope, SharedInformer,
+    Decode, Error, Event, FinalState, InformerOptions, InformerState, Resource, Scope, SharedInformer,
     SharedInformerFactory,
 };
 use informer_testkit::{Fault, Status, TestServer, Verb};
 use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::DynamicObject;
-use serde_json::{Value, json};
+use serde_json::json;
 
 run_tests! {
     on_both_runtimes:
         g33_transforms_that_fail_panic_or_change_the_identity_lose_their_object_only,
+        g33_the_identity_of_objects_is_checked_wherever_it_is_known,
         g33_the_factorys_metadata_transform_reaches_typed_dynamic_and_metadata_informers,
         g31_errors_say_what_to_do,
         g31_failures_of_a_streaming_list_are_failures_of_a_list,
@@ -49,22 +51,6 @@ fn factory(server: &TestServer) -> SharedInformerFactory {
 )]
 struct WidgetSpec {
     size: u32,
-}
-
-fn widgets_crd() -> Value {
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": { "name": "widgets.example.com" },
-        "spec": {
-            "group": "example.com", "scope": "Namespaced",
-            "names": { "plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList" },
-            "versions": [{ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } } }],
-        },
-    })
-}
-
-fn widget(name: &str, size: u32) -> Value {
-    json!({ "apiVersion": "example.com/v1", "kind": "Widget", "metadata": { "name": name }, "spec": { "size": size } })
 }
 
 async fn g32_a_typed_informer_waits_for_its_resource_and_outlives_its_removal() {
@@ -201,6 +187,43 @@ async fn g33_transforms_that_fail_panic_or_change_the_identity_lose_their_object
     assert!(causes[1].1.contains("panicked"), "{causes:?}");
     assert!(causes[2].1.contains("changed name") && causes[3].1.contains("changed name"), "{causes:?}");
     assert!(status.recent_errors.iter().all(|error| error.phase == "transform"));
+}
+
+async fn g33_the_identity_of_objects_is_checked_wherever_it_is_known() {
+    fn rename(meta: &mut ObjectMeta) -> Result<(), String> {
+        meta.name = Some("other".to_owned());
+        Ok(())
+    }
+    /// Whether an informer with these options keeps the one object of its list, and under which name.
+    async fn keeps<T: Decode>(options: InformerOptions<T>) -> bool {
+        let (source, mut script) = scripted();
+        let options = options.streaming_lists(false);
+        let informer = SharedInformer::<T>::new(source, Resource::of::<ConfigMap>(), options);
+        informer.start();
+        script.list(9, &[object("a", 1, "1")]).await;
+        match soon(informer.synced()).await {
+            Ok(lister) => lister.find("default", "a").is_some(),
+            Err(error) => {
+                assert!(error.to_string().contains("changed name"), "{error}");
+                false
+            }
+        }
+    }
+    let typed = || InformerOptions::<ConfigMap>::new();
+    assert!(!keeps(typed().transform("rename", |it| rename(&mut it.metadata)).checked_identity()).await);
+    assert!(!keeps(typed().checked_identity().transform("rename", |it| rename(&mut it.metadata))).await);
+    assert!(keeps(typed().checked_identity().transform("nothing", |_| Ok(()))).await);
+    let dynamic = InformerOptions::<DynamicObject>::new();
+    assert!(!keeps(dynamic.transform("rename", |it| rename(&mut it.metadata))).await);
+
+    // What has no metadata, or does not say that it has, can change it for nobody: keys are the store's own.
+    assert!(keeps(typed().transform("rename", |it| rename(&mut it.metadata))).await);
+    let value = InformerOptions::<serde_json::Value>::new();
+    let change = |it: &mut serde_json::Value| {
+        it["metadata"]["name"] = "other".into();
+        Ok(())
+    };
+    assert!(keeps(value.transform("rename", change)).await);
 }
 
 async fn g33_the_factorys_metadata_transform_reaches_typed_dynamic_and_metadata_informers() {

@@ -3,7 +3,8 @@
 #[macro_use]
 mod common;
 
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
 
 use common::{config_map, soon, status_where, value_of};
 use informer::{InformerOptions, InformerState, SharedInformer, SharedInformerFactory};
@@ -20,6 +21,7 @@ run_tests! {
         g26_lists_climb_down_the_ladder_of_versions,
         g26_g27_streaming_lists_start_without_a_version_and_go_on_from_the_last,
         g28_retry_after_is_obeyed_and_kubes_own_retries_are_kept_out,
+        g28_a_retry_after_that_is_a_date_is_obeyed_up_to_five_minutes,
         g28_an_unreachable_server_is_not_asked_hot_and_comes_back,
         g26_a_restored_backup_is_noticed_and_relisted_at_the_newest;
 }
@@ -152,6 +154,38 @@ async fn g28_kubes_retries_are_kept_out_of_real_clients_too() {
     assert_eq!(requests.len(), 2);
     // A retry of kube's would have been out of sight.
     assert_eq!(informer.status().counters.lists, 2);
+}
+
+async fn g28_a_retry_after_that_is_a_date_is_obeyed_up_to_five_minutes() {
+    // On the server's clock, if it tells it; and no longer than 5 minutes, whatever it says.
+    let date = |seconds| httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(seconds));
+    for (date_now, until, least) in
+        [(Some(date(7200)), date(7200 + 120), 120), (None, date(100_000), 300), (None, date(200_000), 300)]
+    {
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let noted = Arc::clone(&asked);
+        let service = tower::service_fn(move |_: http::Request<kube::client::Body>| {
+            noted.lock().unwrap().push(Instant::now());
+            let mut response = http::Response::builder().status(429).header("retry-after", &until);
+            if let Some(date) = &date_now {
+                response = response.header("date", date);
+            }
+            std::future::ready(Ok::<_, std::convert::Infallible>(
+                response.body(kube::client::Body::empty()).unwrap(),
+            ))
+        });
+        let factory = SharedInformerFactory::builder(kube::Client::new(service, "default")).build();
+        let informer = factory.informer_with(plain()).unwrap();
+        factory.start();
+        tokio::time::timeout(Duration::from_secs(1000), informer.synced()).await.unwrap_err();
+        let asked = asked.lock().unwrap().clone();
+        for pair in asked.windows(2) {
+            let waited = pair[1] - pair[0];
+            let range = Duration::from_secs(least)..=Duration::from_secs(least + 31);
+            assert!(range.contains(&waited), "{waited:?} instead of {range:?}");
+        }
+        assert!(asked.len() >= 3, "{} requests", asked.len());
+    }
 }
 
 async fn g28_an_unreachable_server_is_not_asked_hot_and_comes_back() {

@@ -153,6 +153,10 @@ impl<T> Snapshot<T> {
         self.0.indexes.iter().map(|postings| &postings.index).find(|index| index.label_key() == Some(key))
     }
 
+    pub(super) fn objects(&self) -> &SortedMap<ObjectKey, Record<T>> {
+        &self.0.objects
+    }
+
     fn postings(&self, index: &Index<T>) -> Result<&Postings<T>, IndexError> {
         self.0
             .indexes

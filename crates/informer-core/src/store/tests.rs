@@ -119,6 +119,86 @@ proptest! {
     }
 }
 
+/// What happens to a build between two writes.
+#[derive(Debug, Clone, Copy)]
+enum Pace {
+    Rest,
+    Step(usize),
+    CatchUp,
+}
+
+fn paces() -> impl Strategy<Value = Vec<Pace>> {
+    let pace = prop_oneof![Just(Pace::Rest), Just(Pace::Step(1)), Just(Pace::Step(5)), Just(Pace::CatchUp)];
+    prop::collection::vec(pace, 120)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+    #[test]
+    fn g11_an_index_built_beside_the_writer_equals_a_naive_model(
+        steps in steps(), begin in 0usize..120, paces in paces(),
+    ) {
+        let mut store = Store::new();
+        let (reader, index) = (store.reader(), by_tag());
+        let mut model = Model::new();
+        let mut build = None;
+        for (at, (step, pace)) in steps.into_iter().zip(paces).enumerate() {
+            match step {
+                Step::Upsert(name, uid, tags) => {
+                    let item = item(name, uid, at as u64, tags.clone());
+                    model.insert(item.key.clone(), tags);
+                    store.upsert(item);
+                }
+                Step::Remove(name) => {
+                    let key = item(name, 0, 0, vec![]).key;
+                    store.remove(&key);
+                    model.remove(&key);
+                }
+                Step::Replace(objects) => {
+                    let mut list = Replacement::new();
+                    model.clear();
+                    for (name, uid, tags) in objects {
+                        let item = item(name, uid, at as u64, tags.clone());
+                        model.insert(item.key.clone(), tags);
+                        list.insert(item);
+                    }
+                    store.replace(list, (at as u64).into(), false, |_, _| {});
+                }
+                Step::Publish | Step::AddIndex => store.publish(),
+            }
+            if at == begin {
+                build = Some(IndexBuild::new(&index, reader.snapshot()));
+            }
+            match (&mut build, pace) {
+                (Some(build), Pace::Step(objects)) => _ = build.step(objects),
+                (Some(build), Pace::CatchUp) => build.catch_up(reader.snapshot()),
+                _ => {}
+            }
+        }
+        let build = build.unwrap_or_else(|| IndexBuild::new(&index, reader.snapshot()));
+        store.finish_index(build).unwrap();
+        assert_same(&reader.snapshot(), &model, Some(&index));
+        store.upsert(item(31, 0, 1000, vec![5]));
+        model.insert(item(31, 0, 0, vec![]).key, vec![5]);
+        store.publish();
+        assert_same(&reader.snapshot(), &model, Some(&index));
+    }
+}
+
+#[test]
+fn g11_of_two_builds_of_one_name_the_second_is_refused() {
+    let mut store = Store::new();
+    store.upsert(item(1, 1, 1, vec![1]));
+    store.publish();
+    let (first, second) = (by_tag(), by_tag());
+    let build = |index: &Index<Obj>, store: &Store<Obj>| IndexBuild::new(index, store.reader().snapshot());
+    let (one, again, other) = (build(&first, &store), build(&first, &store), build(&second, &store));
+    store.finish_index(one).unwrap();
+    store.finish_index(again).unwrap();
+    assert_eq!(store.finish_index(other), Err(IndexError::Duplicate { name: "tag".into() }));
+    assert_eq!(store.reader().snapshot().by_index(&first, "1").unwrap().count(), 1);
+}
+
 #[test]
 fn g11_an_older_snapshot_has_no_newer_index() {
     let mut store = Store::new();

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
 
 use crate::decode::Decode;
 use crate::error::Missing;
@@ -22,7 +23,11 @@ pub(super) struct Collection {
     pub(super) scope: Scope,
 }
 
-pub(super) struct Registry(Mutex<State>);
+pub(super) struct Registry {
+    state: Mutex<State>,
+    /// No informers are made any more.
+    closing: CancellationToken,
+}
 
 struct State {
     entries: Vec<Entry>,
@@ -102,13 +107,14 @@ impl<T: Send + Sync + 'static> AnyInformer for SharedInformer<T> {
 
 impl Registry {
     pub(super) fn new() -> Self {
-        Self(Mutex::new(State {
+        let state = State {
             entries: Vec::new(),
             streaming_lists: HashMap::new(),
             started: false,
             closed: false,
             leaving: Vec::new(),
-        }))
+        };
+        Self { state: Mutex::new(state), closing: CancellationToken::new() }
     }
 
     /// The informer of `collection`, made if there is none that runs or will.
@@ -162,6 +168,7 @@ impl Registry {
     pub(super) fn close(&self) -> Vec<Arc<dyn AnyInformer>> {
         let mut state = self.state();
         state.closed = true;
+        self.closing.cancel();
         state.forget_where(|_| true);
         state.leaving.clone()
     }
@@ -183,8 +190,13 @@ impl Registry {
         self.state().closed
     }
 
+    /// Waits until the factory is shut down.
+    pub(super) async fn closing(&self) {
+        self.closing.cancelled().await;
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

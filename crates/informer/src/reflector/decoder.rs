@@ -1,6 +1,6 @@
 //! From the bytes of one object to what the sink is given.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use informer_core::wire::{ObjectHead, without_managed_fields};
@@ -44,7 +44,7 @@ impl<T: Decode> Decoder<T> {
             keep_managed_fields: options.wire.keep_managed_fields,
             strict: options.wire.strict,
             transforms: options.transforms,
-            identity: options.identity,
+            identity: options.identity.or_else(dynamic_identity),
             scratch: Vec::new(),
         }
     }
@@ -90,6 +90,15 @@ impl Identity<'_> {
             && head.uid == self.uid.unwrap_or_default().into()
             && head.version == self.version.unwrap_or_default().into()
     }
+}
+
+/// For dynamic objects, whoever asked for them.
+fn dynamic_identity<T: 'static>() -> Option<fn(&T) -> Identity<'_>> {
+    fn identity<T: 'static>(object: &T) -> Identity<'_> {
+        let object: &dyn Any = object;
+        object.downcast_ref::<DynamicObject>().map(identity_of).expect("it is one")
+    }
+    (TypeId::of::<T>() == TypeId::of::<DynamicObject>()).then_some(identity)
 }
 
 /// The identity that a Kubernetes object carries.

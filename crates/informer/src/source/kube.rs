@@ -1,11 +1,11 @@
 //! An API server as the source, through `kube::Client`.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, StreamExt, TryStreamExt};
-use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, RETRY_AFTER};
+use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, DATE, HeaderMap, HeaderName, RETRY_AFTER};
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use informer_core::wire::{FrameError, JsonListSplitter, ListPart, Status, WatchSplitter};
@@ -121,8 +121,7 @@ impl KubeSource {
     /// What an answer other than 2xx means.
     async fn refusal(&self, verb: &str, response: Response<Body>) -> Failure {
         let code = response.status();
-        let retry_after =
-            response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+        let retry_after = retry_after(response.headers(), SystemTime::now());
         let mut body = Vec::new();
         let mut chunks = response.into_body().into_data_stream();
         while let Some(Ok(chunk)) = chunks.next().await {
@@ -133,7 +132,7 @@ impl KubeSource {
         }
         let status = Status::from_response(code.as_u16(), &body);
         let mut failure = failure_of_status(&status, self.target.message(verb, &status));
-        failure.retry_after = retry_after.map(Duration::from_secs).or(failure.retry_after);
+        failure.retry_after = retry_after.or(failure.retry_after);
         failure
     }
 
@@ -319,6 +318,20 @@ impl std::fmt::Display for Target {
     }
 }
 
+/// How long the server asks to wait, in either form: seconds, or a date (RFC 9110). A date is taken on the server's own
+/// clock, where the answer tells it.
+fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    let value = text(RETRY_AFTER)?;
+    if let Ok(seconds) = value.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let until = httpdate::parse_http_date(value).ok()?;
+    let now = text(DATE).and_then(|date| httpdate::parse_http_date(date).ok()).unwrap_or(now);
+    // A date that has passed asks for nothing.
+    until.duration_since(now).ok()
+}
+
 fn list_stream(source: KubeSource, body: Body) -> BoxStream<'static, Result<ListChunk, Failure>> {
     let splitter = JsonListSplitter::with_max_object_bytes(source.target.max_object_bytes);
     let state = Some((source, body.into_data_stream(), splitter));
@@ -396,4 +409,33 @@ async fn unretried_empty_body() -> Result<Body, kube::Error> {
     };
     let client = Client::new(tower::service_fn(nothing), "default");
     Ok(client.send(Request::new(Body::empty())).await?.into_body())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(HeaderName, &str)]) -> HeaderMap {
+        pairs.iter().map(|(name, value)| (name.clone(), value.parse().unwrap())).collect()
+    }
+
+    #[test]
+    fn g28_retry_after_may_be_seconds_or_a_date() {
+        let now = httpdate::parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
+        let waits = |pairs: &[(HeaderName, &str)]| retry_after(&headers(pairs), now);
+        let seconds = |seconds| Some(Duration::from_secs(seconds));
+        assert_eq!(waits(&[]), None);
+        assert_eq!(waits(&[(RETRY_AFTER, "7")]), seconds(7));
+        assert_eq!(waits(&[(RETRY_AFTER, " 120 ")]), seconds(120));
+        assert_eq!(waits(&[(RETRY_AFTER, "soon")]), None);
+        assert_eq!(waits(&[(RETRY_AFTER, "-1")]), None);
+        assert_eq!(waits(&[(RETRY_AFTER, "Sun, 06 Nov 1994 08:51:37 GMT")]), seconds(120));
+        assert_eq!(waits(&[(RETRY_AFTER, "Sunday, 06-Nov-94 08:49:38 GMT")]), seconds(1));
+        assert_eq!(waits(&[(RETRY_AFTER, "Sun, 06 Nov 1994 08:49:36 GMT")]), None, "it has passed");
+        // A server whose clock is an hour ahead.
+        let ahead = [(RETRY_AFTER, "Sun, 06 Nov 1994 09:49:47 GMT"), (DATE, "Sun, 06 Nov 1994 09:49:37 GMT")];
+        assert_eq!(waits(&ahead), seconds(10));
+        let odd = [(RETRY_AFTER, "Sun, 06 Nov 1994 08:49:47 GMT"), (DATE, "today")];
+        assert_eq!(waits(&odd), seconds(10));
+    }
 }

@@ -1,0 +1,141 @@
+//! Dynamic informers of resources that discovery tells about.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_util::future::BoxFuture;
+use informer_core::reflector::{Backoff, BackoffConfig};
+use kube::core::DynamicObject;
+
+use super::SharedInformerFactory;
+use crate::discovery::{Discovery, DiscoveryError};
+use crate::options::InformerOptions;
+use crate::{Error, Resource, SharedInformer};
+
+/// The answer to [`SharedInformerFactory::for_resource`]: a future of the informer.
+///
+/// # Cancel safety
+/// Dropping it gives up the discovery; nothing was made.
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct ForResource<'a> {
+    factory: &'a SharedInformerFactory,
+    /// Group, version and plural name.
+    names: [&'a str; 3],
+    options: InformerOptions<DynamicObject>,
+    asking: Option<BoxFuture<'a, Result<Resource, Error>>>,
+}
+
+impl<'a> ForResource<'a> {
+    pub(super) fn new(
+        factory: &'a SharedInformerFactory,
+        [group, version, plural]: [&'a str; 3],
+        options: InformerOptions<DynamicObject>,
+    ) -> Self {
+        let group = if group == "core" { "" } else { group };
+        Self { factory, names: [group, version, plural], options, asking: None }
+    }
+
+    /// Waits until the server has the resource, however long that takes, instead of failing with
+    /// [`Error::UnknownResource`] (G32). Discovery is asked at intervals that grow to 30 s; that it does not answer is
+    /// logged at warn, and waited for too.
+    ///
+    /// A typed informer needs no such call: it is there at once, waits by itself, and says so in its status. A dynamic
+    /// one is not there before discovery has told what the resource is.
+    ///
+    /// # Errors
+    /// [`Error::Discovery`] if discovery is forbidden, the credentials are refused, or what answers is no Kubernetes API
+    /// server; [`Error::ConflictingOptions`]; [`Error::ShutDown`], at once when the factory is shut down.
+    ///
+    /// # Cancel safety
+    /// Dropping the future gives up waiting; nothing was made.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn demo(factory: informer::SharedInformerFactory) -> Result<(), informer::Error> {
+    /// // The CRD may be installed later.
+    /// let widgets = factory.for_resource("example.com", "v1", "widgets").when_installed().await?;
+    /// let lister = widgets.synced().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn when_installed(self) -> Result<SharedInformer<DynamicObject>, Error> {
+        let Self { factory, names, options, .. } = self;
+        let resource = tokio::select! {
+            biased;
+            () = factory.inner.registry.closing() => return Err(Error::ShutDown),
+            resource = installed(factory, names) => resource?,
+        };
+        factory.dynamic(resource, options)
+    }
+}
+
+impl Future for ForResource<'_> {
+    type Output = Result<SharedInformer<DynamicObject>, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let (factory, names) = (self.factory, self.names);
+        let asking = self.asking.get_or_insert_with(|| Box::pin(known(factory, names)));
+        let resource = std::task::ready!(asking.as_mut().poll(context))?;
+        Poll::Ready(factory.dynamic(resource, self.options.clone()))
+    }
+}
+
+/// The resource, or an error with suggestions.
+async fn known(factory: &SharedInformerFactory, names: [&str; 3]) -> Result<Resource, Error> {
+    if let Some(resource) = find(factory, names).await? {
+        return Ok(resource);
+    }
+    let [group, version, plural] = names;
+    let all = Discovery::fetch(factory.client()).await?;
+    let found = all.require(group, version, plural).map_err(Error::UnknownResource)?;
+    Ok(found.resource.clone())
+}
+
+/// The resource, once the server has it.
+async fn installed(factory: &SharedInformerFactory, names: [&str; 3]) -> Result<Resource, Error> {
+    let mut backoff = Backoff::new(BackoffConfig::default(), crate::seed::random());
+    let mut told = None;
+    loop {
+        match find(factory, names).await {
+            Ok(Some(resource)) => return Ok(resource),
+            Ok(None) => {}
+            Err(error) if may_pass(&error) => {
+                if told.as_ref() != Some(&error) {
+                    let [group, version, plural] = names;
+                    tracing::warn!(group, version, plural, "waiting for the resource: {error}");
+                    told = Some(error);
+                }
+            }
+            Err(error) => return Err(error.into()),
+        }
+        tokio::time::sleep(backoff.next_delay()).await;
+    }
+}
+
+/// Asks the one small document that the resource would be in.
+async fn find(
+    factory: &SharedInformerFactory,
+    [group, version, plural]: [&str; 3],
+) -> Result<Option<Resource>, DiscoveryError> {
+    match Discovery::fetch_group_version(factory.client(), group, version).await {
+        Ok(known) => Ok(known.find(group, version, plural).map(|found| found.resource.clone())),
+        Err(DiscoveryError::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether it may be otherwise when asked again.
+fn may_pass(error: &DiscoveryError) -> bool {
+    match error {
+        DiscoveryError::Unreachable { .. } => true,
+        DiscoveryError::Refused { code, .. } => *code == 429 || *code >= 500,
+        _ => false,
+    }
+}
+
+impl fmt::Debug for ForResource<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ForResource").field("names", &self.names).finish_non_exhaustive()
+    }
+}
