@@ -1,3 +1,5 @@
+mod model;
+
 use super::*;
 use crate::{Deleted, FinalState, ObjectKey, UpdateReason};
 

@@ -1,0 +1,224 @@
+//! The queue of a registration against one that looks through everything it holds at every step.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::store::Store;
+use crate::{Deleted, FinalState, Item, UpdateReason};
+
+const NAMES: u32 = 6;
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// Adds the object, or updates or deletes it.
+    Change {
+        name: u32,
+        delete: bool,
+    },
+    Pop(usize),
+    Handled,
+    Initial,
+    Resync,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        12 => (0..NAMES, prop::bool::weighted(0.3)).prop_map(|(name, delete)| Step::Change { name, delete }),
+        5 => (0usize..5).prop_map(Step::Pop),
+        1 => Just(Step::Handled),
+        1 => Just(Step::Initial),
+        2 => Just(Step::Resync),
+    ];
+    prop::collection::vec(step, 0..150)
+}
+
+/// What the rules say, without an index, a cursor or a gap.
+#[derive(Default)]
+struct Naive {
+    capacity: usize,
+    entries: Vec<Event<u32>>,
+    merging: bool,
+    merged: u64,
+    /// What a walk has still to visit; without a value where a change has overtaken it.
+    walk: Option<Vec<(ObjectKey, Option<Arc<u32>>)>>,
+    resync: bool,
+    begun: bool,
+    in_hand: bool,
+    synced: bool,
+}
+
+impl Naive {
+    fn push(&mut self, event: Event<u32>) {
+        let visited =
+            self.walk.iter_mut().flatten().find(|(key, value)| key == event.key() && value.is_some());
+        let overtakes = visited.map(|(_, value)| value.take()).is_some();
+        let event = match event {
+            event if !overtakes || self.resync => event,
+            Event::Deleted(_) => {
+                self.merged += 1;
+                return self.update_synced();
+            }
+            event => {
+                self.merged += 1;
+                Event::Added { key: event.key().clone(), object: Arc::clone(event.object()), initial: true }
+            }
+        };
+        self.enqueue(event);
+        self.update_synced();
+    }
+
+    fn enqueue(&mut self, event: Event<u32>) {
+        self.merging |= self.entries.len() >= self.capacity;
+        let last = self.entries.iter().rposition(|pending| pending.key() == event.key());
+        let Some(at) = last.filter(|_| self.merging) else { return self.entries.push(event) };
+        let merged = match (&self.entries[at], &event) {
+            (Event::Deleted(_), _) => return self.entries.push(event),
+            (Event::Added { key, initial, .. }, Event::Updated { new, .. }) => {
+                Some(Event::Added { key: key.clone(), object: Arc::clone(new), initial: *initial })
+            }
+            (Event::Updated { key, old, .. }, Event::Updated { new, reason, .. }) => {
+                let (old, new) = (Arc::clone(old), Arc::clone(new));
+                Some(Event::Updated { key: key.clone(), old, new, reason: *reason })
+            }
+            (Event::Updated { .. }, Event::Deleted(_)) => Some(event),
+            (Event::Added { .. }, _) => None,
+            (Event::Updated { .. }, Event::Added { .. }) => unreachable!("no legal history has it"),
+        };
+        self.merged += 1;
+        match merged {
+            Some(merged) => self.entries[at] = merged,
+            None => drop(self.entries.remove(at)),
+        }
+    }
+
+    fn pop(&mut self, max: usize) -> Vec<Event<u32>> {
+        self.handled();
+        let mut batch = Vec::new();
+        if let Some(walk) = &mut self.walk {
+            while batch.len() < max && !walk.is_empty() {
+                let (key, Some(object)) = walk.remove(0) else { continue };
+                let (old, new, reason) = (Arc::clone(&object), Arc::clone(&object), UpdateReason::Resync);
+                batch.push(match self.resync {
+                    true => Event::Updated { key, old, new, reason },
+                    false => Event::Added { key, object, initial: true },
+                });
+            }
+            self.walk.take_if(|walk| walk.is_empty());
+        }
+        if batch.is_empty() {
+            let first = self.entries.first().is_some_and(Event::is_initial);
+            let alike = self.entries.iter().take_while(|event| event.is_initial() == first).count();
+            batch = self.entries.drain(..alike.min(max)).collect();
+            self.merging &= self.entries.len() > self.capacity / 2;
+        }
+        self.in_hand = !batch.is_empty();
+        self.update_synced();
+        batch
+    }
+
+    fn handled(&mut self) {
+        self.in_hand = false;
+        self.update_synced();
+    }
+
+    fn initial(&mut self, snapshot: &Snapshot<u32>) {
+        self.begun = true;
+        self.walk_over(snapshot, false);
+        self.update_synced();
+    }
+
+    fn resync(&mut self, snapshot: &Snapshot<u32>) -> bool {
+        let begins = self.begun && self.walk.is_none() && !snapshot.is_empty();
+        if begins {
+            self.walk_over(snapshot, true);
+        }
+        begins
+    }
+
+    fn walk_over(&mut self, snapshot: &Snapshot<u32>, resync: bool) {
+        let pending = |key: &ObjectKey| resync && self.entries.iter().any(|event| event.key() == key);
+        let walk: Vec<_> = snapshot
+            .iter()
+            .map(|entry| (entry.key.clone(), (!pending(entry.key)).then(|| Arc::clone(entry.object()))))
+            .collect();
+        self.resync = resync;
+        self.walk = (!walk.is_empty()).then_some(walk);
+    }
+
+    fn update_synced(&mut self) {
+        let ahead = self.walk.is_some() && !self.resync || self.entries.iter().any(Event::is_initial);
+        self.synced |= self.begun && !ahead && !self.in_hand;
+    }
+}
+
+/// An event with all that it says.
+fn said(event: &Event<u32>) -> String {
+    match event {
+        Event::Updated { old, new, .. } => format!("{event:?} {old} {new}"),
+        other => format!("{other:?} {}", other.object()),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    #[test]
+    fn g16_a_queue_gives_what_a_naive_one_gives(capacity in 1usize..8, steps in steps()) {
+        let mut queue = EventQueue::new(capacity);
+        let mut naive = Naive { capacity, ..Naive::default() };
+        let mut store = Store::new();
+        let reader = store.reader();
+        let mut stamp = 0;
+        for step in steps {
+            match step {
+                Step::Change { name, delete } => {
+                    let key = key(name);
+                    let held = store.get(&key).map(|record| Arc::clone(&record.object));
+                    stamp += 1;
+                    let event = match held {
+                        Some(last) if delete => {
+                            store.remove(&key);
+                            Event::Deleted(Deleted { key, last, final_state: FinalState::Known })
+                        }
+                        held => {
+                            let item = Item::new(key.clone(), "u".into(), u64::from(stamp).into(), stamp);
+                            let object = Arc::clone(&item.record.object);
+                            store.upsert(item);
+                            match held {
+                                Some(old) => Event::Updated { key, old, new: object, reason: UpdateReason::Change },
+                                None => Event::Added { key, object, initial: false },
+                            }
+                        }
+                    };
+                    store.publish();
+                    // Before its initial set a registration is told nothing.
+                    if naive.begun {
+                        queue.push(event.clone());
+                        naive.push(event);
+                    }
+                }
+                Step::Pop(max) => {
+                    let mut batch = Vec::new();
+                    queue.pop_batch(max, &mut batch);
+                    let expected: Vec<_> = naive.pop(max).iter().map(said).collect();
+                    prop_assert_eq!(batch.iter().map(said).collect::<Vec<_>>(), expected);
+                }
+                Step::Handled => {
+                    queue.handled();
+                    naive.handled();
+                }
+                Step::Initial if !naive.begun => {
+                    queue.start_initial(reader.snapshot());
+                    naive.initial(&reader.snapshot());
+                }
+                Step::Initial => {}
+                Step::Resync => {
+                    prop_assert_eq!(queue.start_resync(reader.snapshot()), naive.resync(&reader.snapshot()));
+                }
+            }
+            prop_assert_eq!(queue.depth(), naive.entries.len());
+            prop_assert_eq!(queue.merged(), naive.merged);
+            prop_assert_eq!(queue.has_synced(), naive.synced);
+            prop_assert_eq!(queue.is_empty(), naive.entries.is_empty() && naive.walk.is_none());
+        }
+    }
+}
