@@ -140,6 +140,16 @@ async fn bytes_drip() {
     assert_eq!(begun.elapsed(), Duration::ZERO);
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_drips_can_be_cut() {
+    let (server, _) = with_pods().await;
+    let mut open = watch_now(&server).await;
+    server.faults().inject(Fault::drip(10, Duration::from_secs(1)).on(Verb::Watch));
+    server.faults().cut_watches(Cut::Reset, None);
+    assert!(open.line().await.is_err());
+    assert!(open.rest().starts_with(b"{\"type\":\"MODIFIED\""), "half an event was sent");
+}
+
 #[tokio::test]
 async fn bodies_end_or_break_after_some_bytes() {
     let (server, service) = with_pods().await;

@@ -303,10 +303,11 @@ impl Guarded {
 /// Waits to be cut, for ever if that cannot happen.
 async fn cut(receiver: &mut Option<oneshot::Receiver<Cut>>) -> Cut {
     if let Some(open) = receiver {
-        if let Ok(how) = open.await {
+        let how = open.await;
+        *receiver = None;
+        if let Ok(how) = how {
             return how;
         }
-        *receiver = None;
     }
     std::future::pending().await
 }
