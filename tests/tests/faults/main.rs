@@ -44,6 +44,7 @@
 //! | index function that panics | `handlers::g11_an_index_function_panics` |
 //! | token expiry (401) | `answers::g01_the_token_expires` |
 //! | the clock jumping | `connections::g01_the_clock_jumps` |
+//! | several of them, in any order | `mixtures::g01_any_mixture_of_faults` |
 
 mod answers;
 mod connections;
@@ -51,6 +52,7 @@ mod frames;
 mod handlers;
 mod histories;
 mod lists;
+mod mixtures;
 mod objects;
 mod resources;
 mod scene;
