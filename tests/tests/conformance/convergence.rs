@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use anyhow::ensure;
+use anyhow::{bail, ensure};
 use informer::{HandlerOptions, Index};
 use informer_tests::observe::{DEADLINE, GateKeeper, History, Scene, comes_true};
 use informer_tests::on_both_arms;
@@ -176,20 +176,27 @@ on_both_arms!(g06_a_delete_that_the_watch_shows_carries_the_final_state, |arm| a
     let last = Arc::new(Mutex::new(Vec::new()));
     let note = Arc::clone(&last);
     maps.add_handler(|h| {
-        h.on_delete(move |gone| note.lock().expect("no panic").push(value_of(&gone.last).to_owned()))
+        h.on_delete(move |gone| {
+            let version = gone.last.metadata.resource_version.clone().unwrap_or_default();
+            note.lock().expect("no panic").push((value_of(&gone.last).to_owned(), version));
+        })
     })?;
     let seen = scene.observe(&maps, "the handler", |h| h)?;
     scene.start();
     seen.synced().await?;
     // Both happen behind a gap, and the watch goes on where it was: nothing is lost.
     arm.begin_outage().await;
-    objects.change("a", "final").await?;
+    let changed = objects.change("a", "final").await?;
     objects.delete("a").await?;
     arm.end_outage().await;
     seen.receives(3, DEADLINE).await?;
     assert_eq!(seen.text(), "*a#1 ~a#1 -a#1");
     scene.settles(&maps, &objects.path(), &[&seen]).await?;
     scene.end().await?;
-    assert_eq!(*last.lock().expect("no panic"), ["final"]);
+    let last = last.lock().expect("no panic").clone();
+    let [(value, version)] = &last[..] else { bail!("deleted once, not {last:?}") };
+    assert_eq!(value, "final");
+    // The server gives a deletion a version of its own.
+    assert_ne!(*version, changed, "the state before the final one");
     Ok(())
 });
