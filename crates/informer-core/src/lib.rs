@@ -17,6 +17,7 @@ pub mod sorted_map;
 pub mod store;
 pub mod version;
 pub mod wire;
+pub mod workqueue;
 
 pub use delta::{Delta, DeltaQueue, Tombstone};
 pub use event::{Deleted, Event, FinalState, UpdateReason};

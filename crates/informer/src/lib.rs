@@ -47,6 +47,7 @@
 //!   your own with just the fields you use.
 //! - [`Reflector`](reflector::Reflector), [`Controller`] and [`Informer`] are for use alone, each with any
 //!   [`ListWatch`](source::ListWatch) as its source.
+//! - [`workqueue`] takes keys from events to the workers of a controller.
 //! - [`discovery`] knows what resources the server has.
 //!
 //! # What is promised
@@ -63,7 +64,7 @@
 //! - **Nothing runs on**: an informer ends with its last owner; what was stopped can be asked for again.
 //!
 //! # Features and versions
-//! There are no features. The library chooses neither a Kubernetes version (enable one of k8s-openapi's features
+//! One feature, off by default: `prometheus-client` adds [`workqueue`]'s collector. The library chooses neither a Kubernetes version (enable one of k8s-openapi's features
 //! in your binary) nor TLS (enable kube's).
 
 #![forbid(unsafe_code)]
@@ -89,6 +90,7 @@ mod shared_informer;
 mod sink;
 pub mod source;
 pub mod status;
+pub mod workqueue;
 
 pub use controller::{Controller, Informer};
 pub use decode::Decode;

@@ -1,0 +1,111 @@
+//! Handlers that put keys into a queue.
+
+use std::fmt;
+use std::sync::Arc;
+
+use informer_core::{Event, ObjectKey};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+
+use super::{Key, WorkQueue};
+use crate::{EventHandler, Resource};
+
+/// A handler that adds to a [`WorkQueue`] what an event concerns: the object, its owner, or what you say.
+///
+/// Resyncs are events too: they enqueue everything again. Put [`Filtered`](crate::Filtered) around it to leave events
+/// out.
+///
+/// # Examples
+/// ```
+/// use informer::workqueue::{Enqueue, WorkQueue};
+/// use informer::{EventHandler, ObjectKey};
+/// use k8s_openapi::api::core::v1::Pod;
+///
+/// let nodes = WorkQueue::<ObjectKey>::new("nodes");
+/// let handler = Enqueue::mapped(&nodes, |pod: &Pod| {
+///     let node = pod.spec.as_ref()?.node_name.as_deref()?;
+///     Some(ObjectKey::cluster(node))
+/// });
+/// # fn is_handler(_: impl EventHandler<Pod>) {}
+/// # is_handler(handler);
+/// ```
+pub struct Enqueue<T> {
+    enqueue: OnEvent<T>,
+}
+
+type OnEvent<T> = Box<dyn FnMut(&Event<T>) + Send>;
+
+impl<T: 'static> Enqueue<T> {
+    /// Adds the key of each object that is added, updated or deleted (controller-runtime's
+    /// `EnqueueRequestForObject`).
+    #[must_use]
+    pub fn object(queue: &WorkQueue<ObjectKey>) -> Self {
+        let queue = queue.clone();
+        Self { enqueue: Box::new(move |event| queue.add(event.key().clone())) }
+    }
+
+    /// Adds the key of each object's controller, if that is an `owner` (`EnqueueRequestForOwner`): the one owner
+    /// reference that says `controller: true`, of the group and kind of `owner`, in whatever version. When an object
+    /// changes hands, both owners are added.
+    ///
+    /// The key may be of an owner that exists no more, or of another with the same name: look at the UID.
+    #[must_use]
+    pub fn owner(queue: &WorkQueue<ObjectKey>, owner: &Resource) -> Self
+    where
+        T: kube::Resource,
+    {
+        let (queue, owner) = (queue.clone(), owner.clone());
+        let enqueue = move |event: &Event<T>| {
+            each_state(event, |object| {
+                let references = object.meta().owner_references.iter().flatten();
+                let Some(found) = references.into_iter().find(|reference| controls(reference, &owner)) else {
+                    return;
+                };
+                let namespace = if owner.namespaced { event.key().namespace() } else { "" };
+                queue.add(ObjectKey::namespaced(namespace, &found.name));
+            });
+        };
+        Self { enqueue: Box::new(enqueue) }
+    }
+
+    /// Adds the keys that `map` returns for an object, in an [`Option`], a [`Vec`] or the like
+    /// (`EnqueueRequestsFromMapFunc`). Of an update both states are asked: what was concerned, and what is.
+    #[must_use]
+    pub fn mapped<K: Key, I: IntoIterator<Item = K>>(
+        queue: &WorkQueue<K>,
+        mut map: impl FnMut(&T) -> I + Send + 'static,
+    ) -> Self {
+        let queue = queue.clone();
+        let enqueue = move |event: &Event<T>| {
+            each_state(event, |object| map(object).into_iter().for_each(|key| queue.add(key)));
+        };
+        Self { enqueue: Box::new(enqueue) }
+    }
+}
+
+impl<T: 'static> EventHandler<T> for Enqueue<T> {
+    fn on_event(&mut self, event: &Event<T>) {
+        (self.enqueue)(event);
+    }
+}
+
+/// Whether `reference` names a controller of the given kind.
+fn controls(reference: &OwnerReference, owner: &Resource) -> bool {
+    let group = reference.api_version.rsplit_once('/').map_or("", |(group, _)| group);
+    reference.controller == Some(true) && reference.kind == owner.kind && group == owner.group
+}
+
+/// The state that an event tells of, and before it the old one, if that is another.
+fn each_state<T>(event: &Event<T>, mut call: impl FnMut(&T)) {
+    if let Event::Updated { old, new, .. } = event
+        && !Arc::ptr_eq(old, new)
+    {
+        call(old);
+    }
+    call(event.object());
+}
+
+impl<T> fmt::Debug for Enqueue<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Enqueue").finish_non_exhaustive()
+    }
+}
