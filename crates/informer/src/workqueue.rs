@@ -52,6 +52,10 @@
 //! count too few. Wait for the version that the write returned
 //! ([`SharedInformer::wait_for`](crate::SharedInformer::wait_for)) before the key is done.
 //!
+//! # kube-runtime
+//! Reconcilers written for `kube_runtime::Controller` can be fed by informers as well; the
+//! [page](https://github.com/informer-rs/informer/blob/main/docs/kube-runtime.md) shows how, and what it costs.
+//!
 //! # Metrics
 //! [`WorkQueue::metrics`] has the figures, named as client-go names them. With the feature `prometheus-client`,
 //! `WorkQueueCollector` registers them where you want.
