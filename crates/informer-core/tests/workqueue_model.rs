@@ -2,7 +2,8 @@
 //! sleeps for ever while there is an item, and no item is handed out twice.
 //!
 //! The module under test is the library's own source, compiled a second time with loom's lock in the place of std's,
-//! so that this runs as any other test. A lost wake-up shows as a deadlock, which loom reports.
+//! so that this runs as any other test. A lost wake-up shows as a deadlock, which loom reports before it
+//! ends the process.
 
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
