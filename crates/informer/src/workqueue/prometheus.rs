@@ -124,7 +124,8 @@ impl Collector for WorkQueueCollector {
             let mut family = encoder.encode_descriptor(name, help, None, MetricType::Histogram)?;
             for (labels, metrics) in &figures {
                 let histogram = read(metrics);
-                let bound = |bound: Option<Duration>| bound.map_or(f64::INFINITY, |bound| bound.as_secs_f64());
+                let bound =
+                    |bound: Option<Duration>| bound.map_or(f64::INFINITY, |bound| bound.as_secs_f64());
                 let buckets: Vec<_> =
                     histogram.buckets().map(|(upper, count)| (bound(upper), count)).collect();
                 let (sum, count) = (histogram.sum().as_secs_f64(), histogram.count());
