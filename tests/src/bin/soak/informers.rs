@@ -215,8 +215,11 @@ impl Observed {
         counts.insert(late::NAME.to_owned(), self.late.counts());
         let registrations = registrations.collect();
         let informers = informers.collect();
+        let heap_peak = HEAP.peak();
+        HEAP.reset();
         Figures {
             heap: HEAP.live(),
+            heap_peak,
             allocations: HEAP.calls(),
             tasks: Handle::current().metrics().num_alive_tasks(),
             informers,

@@ -26,7 +26,6 @@ mod told;
 mod trend;
 mod writer;
 
-use std::alloc::System;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -34,8 +33,13 @@ use clap::{Parser, Subcommand};
 use informer_benches::counting::Counting;
 
 /// Counts what the informers hold, apart from what the allocator keeps of what they gave back.
+#[cfg(not(feature = "mimalloc"))]
 #[global_allocator]
-static HEAP: Counting<System> = Counting::new(System);
+static HEAP: Counting<std::alloc::System> = Counting::new(std::alloc::System);
+
+#[cfg(feature = "mimalloc")]
+#[global_allocator]
+static HEAP: Counting<mimalloc::MiMalloc> = Counting::new(mimalloc::MiMalloc);
 
 /// Lets informers follow a busy cluster whose API server is killed, and watches what they hold.
 #[derive(Debug, Parser)]

@@ -48,6 +48,8 @@ pub(crate) struct Contents(pub(crate) Vec<(String, Collection, Objects)>);
 pub(crate) struct Figures {
     /// Bytes allocated and not freed.
     pub(crate) heap: usize,
+    /// The most that it was since the figures were asked for before.
+    pub(crate) heap_peak: usize,
     /// Allocations since the start.
     pub(crate) allocations: usize,
     /// Tasks of the runtime.

@@ -167,13 +167,14 @@ fn table(text: &mut String, record: &Record) -> std::fmt::Result {
     writeln!(text, "\n## Every five minutes\n")?;
     writeln!(
         text,
-        "RSS, PSS, heap, tasks, threads and files are those of the last quiet point of the time; the range is that of samples every 5 s.\n"
+        "RSS, PSS, heap, tasks, threads and files are those of the last quiet point of the time; the range is that of samples every 5 s, and the\n\
+         heap at most that between quiet points.\n"
     )?;
     writeln!(
         text,
-        "| until, min | RSS, MB | RSS between, MB | PSS, MB | heap, MB | tasks | threads | files | objects |"
+        "| until, min | RSS, MB | RSS between, MB | PSS, MB | heap, MB | heap at most, MB | tasks | threads | files | objects |"
     )?;
-    writeln!(text, "|---|---|---|---|---|---|---|---|---|")?;
+    writeln!(text, "|---|---|---|---|---|---|---|---|---|---|")?;
     let end = record.quiet.last().map_or(Duration::ZERO, |last| last.at);
     let mut from = Duration::ZERO;
     while from < end {
@@ -183,13 +184,16 @@ fn table(text: &mut String, record: &Record) -> std::fmt::Result {
         let least = resident.iter().copied().fold(f64::INFINITY, f64::min);
         let most = resident.iter().copied().fold(0.0, f64::max);
         if let Some(quiet) = record.quiet.iter().rfind(|quiet| within(quiet.at)) {
+            let quiet_points = record.quiet.iter().filter(|quiet| within(quiet.at));
+            let peak = quiet_points.map(|quiet| quiet.figures.heap_peak).max().unwrap_or_default();
             writeln!(
                 text,
-                "| {:.1} | {:.1} | {least:.1} to {most:.1} | {:.1} | {:.2} | {} | {} | {} | {} |",
+                "| {:.1} | {:.1} | {least:.1} to {most:.1} | {:.1} | {:.2} | {:.1} | {} | {} | {} | {} |",
                 quiet.at.as_secs_f64() / 60.0,
                 megabytes(quiet.process.resident),
                 megabytes(quiet.process.proportional),
                 megabytes(quiet.figures.heap),
+                megabytes(peak),
                 quiet.figures.tasks,
                 quiet.process.threads,
                 quiet.process.files,
@@ -256,8 +260,9 @@ fn informers(text: &mut String, last: &Quiet) -> std::fmt::Result {
 fn command() -> String {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let release = if cfg!(debug_assertions) { "" } else { " --release" };
+    let features = if cfg!(feature = "mimalloc") { " --features mimalloc" } else { "" };
     format!(
-        "INFORMER_REAL_CLUSTER=1 cargo run{release} -p informer-tests --bin soak -- {}",
+        "INFORMER_REAL_CLUSTER=1 cargo run{release} -p informer-tests --bin soak{features} -- {}",
         arguments.join(" ")
     )
 }
