@@ -1,5 +1,6 @@
 use std::sync::mpsc;
 
+use super::hand_over::Start;
 use super::*;
 
 /// Longer than anything here takes.
