@@ -2,11 +2,13 @@
 //!
 //! The sources are included, with loom's primitives under `sync` instead of the system's. A wake-up that is lost leaves
 //! a thread asleep for ever, which loom reports as a deadlock. `LOOM_LOG=trace cargo test -p informer --test model NAME
-//! -- --nocapture` tells what happened before a failure; `LOOM_MAX_PREEMPTIONS=n` looks further.
+//! -- --nocapture` tells what happened before a failure; `LOOM_MAX_PREEMPTIONS=n` looks further. `Arc`s are the system's:
+//! loom's own panic when they are dropped by a test that fails.
 
+use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-use loom::sync::{Arc, Condvar, Mutex};
+use loom::sync::{Condvar, Mutex};
 use loom::thread;
 
 /// What `registration.rs` is to its signal.
@@ -93,7 +95,7 @@ mod callback_threads {
         }
     }
 
-    /// For one model; loom wants to know of nothing that is left behind but its own `Arc`s.
+    /// For one model. They are left behind; loom minds that of its own `Arc`s only.
     pub(super) fn threads(start: fn(String, Job) -> io::Result<()>) -> &'static CallbackThreads {
         Box::leak(Box::new(CallbackThreads::new(Duration::MAX, start)))
     }
@@ -181,15 +183,15 @@ struct Sleeper {
 }
 
 impl Wake for Sleeper {
-    fn wake(self: std::sync::Arc<Self>) {
+    fn wake(self: Arc<Self>) {
         *self.is_woken.lock().unwrap() = true;
         self.wake.notify_one();
     }
 }
 
 fn sleep_until_ready<O>(mut poll: impl FnMut(&Context<'_>) -> Poll<O>) -> O {
-    let sleeper = std::sync::Arc::new(Sleeper::default());
-    let waker = Waker::from(std::sync::Arc::clone(&sleeper));
+    let sleeper = Arc::new(Sleeper::default());
+    let waker = Waker::from(Arc::clone(&sleeper));
     loop {
         if let Poll::Ready(output) = poll(&Context::from_waker(&waker)) {
             return output;
@@ -264,7 +266,7 @@ fn g15_a_stream_that_moves_to_another_task_is_woken_there() {
 
 /// How many jobs ran, for those who wait for them.
 #[derive(Clone, Default)]
-struct Ran(std::sync::Arc<(Mutex<u32>, Condvar)>);
+struct Ran(Arc<(Mutex<u32>, Condvar)>);
 
 impl Ran {
     fn one_more(&self) {
