@@ -49,7 +49,7 @@ use self::listing::{Listing, Relist, Streaming};
 pub use self::types::{
     Action, Failure, FailureKind, Input, ListRequest, ReflectorConfig, State, VersionMatch, WatchRequest,
 };
-use self::watching::{MalformedAt, Watching};
+use self::watching::{MalformedAt, Quiet, Watching};
 
 /// The state machine. See the [module](self).
 #[derive(Debug)]
@@ -67,8 +67,7 @@ pub struct Reflector {
     /// What the store stands at; unset before the first list and after a removal.
     version: ResourceVersion,
     last_event: Option<Duration>,
-    /// Since when nothing came and no probe was sent; a watch that ends and is resumed does not interrupt it.
-    quiet_since: Duration,
+    quiet: Quiet,
     relist: Relist,
     streaming_supported: Option<bool>,
     /// Whether the first list, at version `0`, came in pages: later ones do, too.
@@ -123,7 +122,7 @@ impl Reflector {
             phase: Phase::NotStarted,
             version: ResourceVersion::unset(),
             last_event: None,
-            quiet_since: Duration::ZERO,
+            quiet: Quiet::default(),
             relist: Relist::default(),
             streaming_supported: None,
             pages: false,
@@ -181,9 +180,7 @@ impl Reflector {
             Phase::Waiting { until, .. } => Some(*until),
             Phase::Listing(list) => Some(list.silent_at(&self.config)),
             Phase::Streaming(stream) => Some(stream.deadline(&self.config)),
-            Phase::Watching(watch) => {
-                Some(watch.deadline(&self.config, self.bookmarks_seen, self.quiet_since))
-            }
+            Phase::Watching(watch) => Some(watch.deadline(&self.config, self.bookmarks_seen, self.quiet)),
             Phase::Absent(absence) => Some(absence.deadline(&self.config)),
             Phase::Stopped => None,
         }

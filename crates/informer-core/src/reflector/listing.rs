@@ -374,7 +374,7 @@ impl Reflector {
         let history_changed = went_back || self.relist.history_changed;
         self.actions.push_back(Action::FinishReplace { version: version.clone(), history_changed });
         self.version = version;
-        self.quiet_since = now;
+        self.quiet.since = now;
         self.relist = Relist::default();
         match stream {
             Some(watch) => self.watch_is_open(now, watch),

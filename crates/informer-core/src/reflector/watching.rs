@@ -42,8 +42,15 @@ struct Probe {
     asked: Duration,
     version: ResourceVersion,
     answered: bool,
-    /// Not another one before this.
-    not_before: Duration,
+}
+
+/// What tells when to probe; a watch that ends and is resumed does not interrupt it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Quiet {
+    /// Since when nothing came and no probe was sent.
+    pub(super) since: Duration,
+    /// What a probe's answer asked for.
+    no_probe_before: Duration,
 }
 
 /// Where a watch sent something that cannot be read, and how often.
@@ -63,15 +70,10 @@ impl Watching {
         Self { asked, live_since: Some(now), heard: true, ..Self::new(now, timeout) }
     }
 
-    pub(super) fn deadline(
-        &self,
-        config: &ReflectorConfig,
-        bookmarks_seen: bool,
-        quiet_since: Duration,
-    ) -> Duration {
+    pub(super) fn deadline(&self, config: &ReflectorConfig, bookmarks_seen: bool, quiet: Quiet) -> Duration {
         let Some(live_since) = self.live_since else { return self.unopened_at(config) };
         let dead_at = self.dead_at(config, bookmarks_seen);
-        self.overdue_at(config).min(dead_at).min(self.probe_at(config, quiet_since, live_since))
+        self.overdue_at(config).min(dead_at).min(self.probe_at(config, quiet, live_since))
     }
 
     fn unopened_at(&self, config: &ReflectorConfig) -> Duration {
@@ -89,11 +91,10 @@ impl Watching {
         self.last_sign.saturating_add(config.bookmark_interval.saturating_mul(MISSED_BOOKMARKS))
     }
 
-    fn probe_at(&self, config: &ReflectorConfig, quiet_since: Duration, live_since: Duration) -> Duration {
+    fn probe_at(&self, config: &ReflectorConfig, quiet: Quiet, live_since: Duration) -> Duration {
         let grace = PROBE_GRACE.min(config.probe_after);
-        let not_before = self.probe.as_ref().map_or(Duration::ZERO, |probe| probe.not_before);
-        let due = quiet_since.saturating_add(config.probe_after);
-        due.max(live_since.saturating_add(grace)).max(not_before)
+        let due = quiet.since.saturating_add(config.probe_after);
+        due.max(live_since.saturating_add(grace)).max(quiet.no_probe_before)
     }
 
     /// Whether an end at `now` is the one that was asked for.
@@ -136,7 +137,7 @@ impl Reflector {
                 watch.live_since.get_or_insert(now);
                 self.show_watching(now);
             }
-            Input::Received { .. } => self.quiet_since = now,
+            Input::Received { .. } => self.quiet.since = now,
             Input::Event { version } => self.advance(now, version),
             Input::Bookmark { version, .. } => {
                 self.bookmarks_seen = true;
@@ -158,7 +159,7 @@ impl Reflector {
     fn advance(&mut self, now: Duration, version: ResourceVersion) {
         let Phase::Watching(watch) = &mut self.phase else { return };
         watch.heard = true;
-        self.quiet_since = now;
+        self.quiet.since = now;
         self.last_event = Some(now);
         if !version.is_unset() {
             self.version = version;
@@ -184,10 +185,10 @@ impl Reflector {
             self.actions.push_back(Action::Close);
             let message = "the watch missed its bookmarks: the connection seems dead";
             self.watch_failed(now, Failure::new(FailureKind::Timeout, message));
-        } else if now >= watch.probe_at(&self.config, self.quiet_since, live_since) {
-            self.quiet_since = now;
+        } else if now >= watch.probe_at(&self.config, self.quiet, live_since) {
+            self.quiet.since = now;
             let (version, asked) = (self.version.clone(), now);
-            watch.probe = Some(Probe { asked, version, answered: false, not_before: Duration::ZERO });
+            watch.probe = Some(Probe { asked, version, answered: false });
             self.actions.push_back(Action::Probe(ListRequest {
                 version: self.version.clone(),
                 version_match: Some(VersionMatch::NotOlderThan),
@@ -199,10 +200,10 @@ impl Reflector {
 
     pub(super) fn on_probed(&mut self, now: Duration, answer: Result<ResourceVersion, Failure>) {
         let wanted = self.obeyed(answer.as_ref().err().and_then(|failure| failure.retry_after));
+        self.quiet.no_probe_before = self.quiet.no_probe_before.max(now.saturating_add(wanted));
         let Phase::Watching(watch) = &mut self.phase else { return };
         let Some(probe) = watch.probe.as_mut().filter(|probe| !probe.answered) else { return };
         probe.answered = true;
-        probe.not_before = now.saturating_add(wanted);
         let replaced = match answer {
             Ok(version) => version.compare(&probe.version) == Some(Ordering::Less),
             Err(failure) => failure.kind == FailureKind::TooLargeVersion,

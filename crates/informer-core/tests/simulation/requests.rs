@@ -200,7 +200,6 @@ impl World {
         self.connection_ended();
         self.ledger.asked = self.now;
         self.ledger.last_sign = self.now;
-        self.ledger.probe_waits = Duration::ZERO;
         self.ledger.opened = false;
         self.ledger.flawed = false;
     }

@@ -243,6 +243,17 @@ fn g28_a_retry_after_of_a_probe_is_obeyed() {
 }
 
 #[test]
+fn g28_a_retry_after_of_a_probe_is_obeyed_by_the_watches_that_follow() {
+    let lasting = secs(1000)..=secs(1000);
+    let mut script = Script::watching(ReflectorConfig { watch_timeout: lasting, ..plain() });
+    script.wait(secs(120)..=secs(120)).poll().expect("the probe");
+    let busy = Failure { retry_after: Some(secs(300)), ..fail(FailureKind::TooManyRequests) };
+    script.give(Input::Probed(Err(busy))).advance(secs(10)).give(failed(FailureKind::Transport));
+    script.wait_backoff(1).expect_watch("10").give(Input::Opened);
+    script.wait(secs(289)..=secs(290)).poll().expect("another probe");
+}
+
+#[test]
 fn g30_a_malformed_frame_is_read_at_most_twice() {
     let mut script = Script::watching(plain());
     script.give(event("12")).give(failed(FailureKind::Malformed)).wait_backoff(1).expect_watch("12");
