@@ -1,4 +1,5 @@
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, mpsc};
 
 use super::hand_over::Start;
 use super::*;
@@ -79,4 +80,33 @@ fn a_job_comes_back_if_no_thread_can_be_started() {
     assert!(threads.state().waiting.is_empty());
     job();
     ran.recv().unwrap();
+}
+
+#[test]
+fn g15_a_thread_that_cannot_be_started_is_missed_by_its_own_job_only() {
+    /// The first start takes its time, and fails; the others work.
+    static STARTS: AtomicUsize = AtomicUsize::new(0);
+    static FAIL: Mutex<Option<mpsc::Receiver<()>>> = Mutex::new(None);
+    let start: Start = |builder, body| {
+        if STARTS.fetch_add(1, Ordering::SeqCst) == 0 {
+            let fail = FAIL.lock().unwrap().take().unwrap();
+            _ = fail.recv_timeout(LONG);
+            return Err(io::Error::other("no more threads"));
+        }
+        start_thread(builder, body)
+    };
+    let threads: &'static CallbackThreads = Box::leak(Box::new(CallbackThreads::new(LONG, start)));
+    let (fail, failing) = mpsc::channel();
+    *FAIL.lock().unwrap() = Some(failing);
+    let (gate, opened) = mpsc::channel::<()>();
+    let first = thread::spawn(move || threads.run(Box::new(move || _ = opened.recv())));
+    while STARTS.load(Ordering::SeqCst) == 0 {
+        thread::yield_now();
+    }
+    let (sender, ran) = mpsc::channel();
+    assert!(threads.run(Box::new(move || _ = sender.send(()))).is_ok());
+    ran.recv_timeout(LONG).expect("it was given a thread, and waits for nobody");
+    fail.send(()).unwrap();
+    assert!(first.join().unwrap().is_err());
+    drop(gate);
 }
