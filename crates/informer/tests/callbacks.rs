@@ -3,17 +3,20 @@
 #[macro_use]
 mod common;
 
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
 use common::{gate, many_threads, note, notes, noting, object, one_thread, scripted_informer, soon};
+use informer::EventHandler;
+use k8s_openapi::api::core::v1::ConfigMap;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 run_tests! {
     on_both_runtimes:
         g15_a_callback_may_use_the_runtime,
+        g15_the_drop_of_a_handler_may_block,
         g18_a_handler_is_dropped_before_its_removal_is_over;
 }
 
@@ -94,6 +97,48 @@ async fn g15_a_callback_may_use_the_runtime() {
     assert!(name.starts_with("informer-callback-"), "{name}");
     assert_eq!(text, "add a=1 initial");
     informer.stop().await;
+}
+
+/// As a handler that owns a runtime, or a file to flush: its drop waits for something, and says whether that came.
+struct SlowDrop {
+    arrived: mpsc::UnboundedSender<()>,
+    opened: Receiver<()>,
+    waited: Sender<bool>,
+}
+
+impl EventHandler<ConfigMap> for SlowDrop {}
+
+impl Drop for SlowDrop {
+    fn drop(&mut self) {
+        _ = self.arrived.send(());
+        _ = self.waited.send(self.opened.recv_timeout(PATIENCE).is_ok());
+    }
+}
+
+async fn g15_the_drop_of_a_handler_may_block() {
+    let (informer, mut script) = scripted_informer();
+    informer.start();
+    script.list(9, &[object("a", 1, "1")]).await;
+    for removed in [true, false] {
+        let ((arrived, mut arrives), (open, opened), (waited, waits)) =
+            (mpsc::unbounded_channel(), channel(), channel());
+        let registration = informer.add_event_handler(SlowDrop { arrived, opened, waited }).unwrap();
+        soon(registration.synced()).await.unwrap();
+        let informer = informer.clone();
+        let ending = tokio::spawn(async move {
+            match removed {
+                true => _ = registration.remove().await,
+                false => informer.stop().await,
+            }
+        });
+        soon(arrives.recv()).await.unwrap();
+        // The runtime goes on meanwhile.
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        assert!(!ending.is_finished(), "whoever ends it waits for the drop too");
+        open.send(()).unwrap();
+        soon(ending).await.unwrap();
+        assert!(waits.recv().unwrap(), "the drop held up the runtime");
+    }
 }
 
 async fn g18_a_handler_is_dropped_before_its_removal_is_over() {

@@ -32,6 +32,14 @@ thread_local! {
 /// Ends the registration when the last of those who may call its handler is gone.
 struct Ending(Arc<RegistrationInner>);
 
+/// A handler that is not being called. Its drop is the user's code as well and may block, so it is dropped where it is
+/// called; also when the runtime drops the task.
+struct Resting<T: Send + Sync + 'static> {
+    handler: Option<Box<dyn EventHandler<T>>>,
+    shared: Arc<Shared<T>>,
+    ending: Arc<Ending>,
+}
+
 /// Counts the task that drives a registration among the informer's tasks, until it ends.
 struct Tracked(Arc<RegistrationInner>);
 
@@ -85,8 +93,10 @@ async fn drive<T: Send + Sync + 'static>(
     shared: &Arc<Shared<T>>,
     ending: Arc<Ending>,
     queue: SharedQueue<T>,
-    mut handler: Box<dyn EventHandler<T>>,
+    handler: Box<dyn EventHandler<T>>,
 ) {
+    let mut resting =
+        Resting { handler: Some(handler), shared: Arc::clone(shared), ending: Arc::clone(&ending) };
     loop {
         let ready = poll_fn(|context| {
             ending.0.signal.poll(context, || {
@@ -96,11 +106,12 @@ async fn drive<T: Send + Sync + 'static>(
         });
         tokio::select! {
             () = ready => {}
-            () = shared.stopping.cancelled() => return,
+            () = shared.stopping.cancelled() => break,
         }
         if queue.lock().is_over() {
-            return;
+            break;
         }
+        let Some(mut handler) = resting.handler.take() else { return };
         let (sender, returned) = oneshot::channel();
         let (shared_there, ending_there, queue_there) =
             (Arc::clone(shared), Arc::clone(&ending), queue.clone());
@@ -120,14 +131,51 @@ async fn drive<T: Send + Sync + 'static>(
             }
             returned.await
         };
-        handler = tokio::select! {
+        resting.handler = tokio::select! {
             returned = hop => match returned {
-                Ok(handler) => handler,
+                Ok(handler) => Some(handler),
                 // The runtime is shutting down.
                 Err(_) => return,
             },
             () = shared.abandoning.cancelled() => return,
         };
+    }
+    if let Some(dropped) = resting.drop_on_a_thread() {
+        tokio::select! {
+            _ = dropped => {}
+            () = shared.abandoning.cancelled() => {}
+        }
+    }
+}
+
+impl<T: Send + Sync + 'static> Resting<T> {
+    /// Ends when the handler is dropped.
+    fn drop_on_a_thread(&mut self) -> Option<oneshot::Receiver<()>> {
+        let handler = self.handler.take()?;
+        let (sender, dropped) = oneshot::channel::<()>();
+        let (shared, ending) = (Arc::clone(&self.shared), Arc::clone(&self.ending));
+        let job = move || {
+            let _runtime = shared.runtime.enter();
+            let before = RUNNING.replace(Some(Arc::clone(&ending.0)));
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(handler))) {
+                let message = informer_core::panic_message(&*panic);
+                shared
+                    .report("handler", format!("{} panicked when it was dropped: {message}", ending.0.name));
+            }
+            RUNNING.set(before);
+            drop((ending, sender));
+        };
+        if let Err((job, _)) = callback_threads::run(&self.shared.runtime, Box::new(job)) {
+            // There is no better place.
+            job();
+        }
+        Some(dropped)
+    }
+}
+
+impl<T: Send + Sync + 'static> Drop for Resting<T> {
+    fn drop(&mut self) {
+        drop(self.drop_on_a_thread());
     }
 }
 
