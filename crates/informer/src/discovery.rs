@@ -6,6 +6,7 @@
 //! `po`, `Pod`, `deployments.apps`, `deploy.v1.apps`.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use kube::Client;
 
@@ -87,6 +88,8 @@ pub enum DiscoveryError {
         code: u16,
         /// What the server said.
         message: String,
+        /// How long it asks to wait.
+        retry_after: Option<Duration>,
     },
     /// The answer is no discovery document.
     #[error("{path}: not a discovery document: {message}; is this a Kubernetes API server?")]
@@ -131,6 +134,15 @@ impl Discovery {
         version: &str,
     ) -> Result<Self, DiscoveryError> {
         fetch::group_version(client, group, version).await
+    }
+
+    /// [`fetch_group_version`](Self::fetch_group_version), in one request: the client does not repeat it.
+    pub(crate) async fn fetch_group_version_once(
+        client: &Client,
+        group: &str,
+        version: &str,
+    ) -> Result<Self, DiscoveryError> {
+        fetch::group_version_once(client, group, version).await
     }
 
     /// All resources: the core group first, then the others in the server's order, in each group the

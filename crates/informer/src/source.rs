@@ -17,6 +17,7 @@ pub use informer_core::reflector::{Failure, FailureKind, ListRequest, VersionMat
 pub use informer_core::wire::{ListHead, WatchEventType, WatchFrame};
 
 pub use self::kube::{KubeSource, ListCompression, Projection};
+pub(crate) use self::kube::{retry_after, unretried_empty_body};
 
 /// Lists and watches a collection (client-go's `ListerWatcher`).
 ///

@@ -7,16 +7,23 @@ use std::time::Duration;
 
 use common::{soon, widget, widgets_crd};
 use futures_util::FutureExt;
+use http::Request;
 use informer::{Error, SharedInformer, SharedInformerFactory};
 use informer_testkit::{Fault, Status, TestServer, Verb};
+use kube::client::Body;
+use kube::client::retry::RetryPolicy;
 use kube::core::DynamicObject;
 use tokio::task::JoinHandle;
+use tower::retry::Retry;
+use tower::{BoxError, ServiceExt};
 
 run_tests! {
     on_a_paused_clock:
         g32_for_resource_waits_for_the_resource_when_told_to,
         g32_a_discovery_that_fails_for_a_while_is_waited_for,
         g32_a_discovery_that_is_refused_ends_the_wait,
+        g28_the_wait_for_a_resource_obeys_retry_after,
+        g28_the_wait_for_a_resource_keeps_the_clients_own_retries_out,
         g25_a_shutdown_ends_the_wait_for_a_resource;
 }
 
@@ -80,6 +87,31 @@ async fn g32_a_discovery_that_is_refused_ends_the_wait() {
         assert!(matches!(error, Error::Discovery { .. }), "{error}");
         assert!(error.to_string().contains(&code.to_string()), "{error}");
     }
+}
+
+async fn g28_the_wait_for_a_resource_obeys_retry_after() {
+    let server = TestServer::start().await.unwrap();
+    server.cluster().create(&widgets_crd()).unwrap();
+    for (asked, obeyed) in [(200, 200), (100_000, 300)] {
+        let factory = factory(&server);
+        server.faults().inject(Fault::too_many_requests().retry_after(asked).on(Verb::Other).times(1));
+        let begun = tokio::time::Instant::now();
+        waiting(&factory).await.unwrap().unwrap();
+        assert_eq!(begun.elapsed().as_secs(), obeyed);
+    }
+}
+
+async fn g28_the_wait_for_a_resource_keeps_the_clients_own_retries_out() {
+    let server = TestServer::start().await.unwrap();
+    let service = ServiceExt::<Request<Body>>::map_err(server.service(), BoxError::from);
+    let service = Retry::new(RetryPolicy::server_retry(), service);
+    let factory = SharedInformerFactory::builder(kube::Client::new(service, "default")).build();
+    server.faults().inject(Fault::unavailable().on(Verb::Other));
+    let waits = waiting(&factory);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let asked = discoveries(&server);
+    assert!((2..=4).contains(&asked), "asked {asked} times in 2 s");
+    waits.abort();
 }
 
 async fn g25_a_shutdown_ends_the_wait_for_a_resource() {

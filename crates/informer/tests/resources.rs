@@ -33,6 +33,7 @@ run_tests! {
     on_a_paused_clock:
         g32_a_typed_informer_waits_for_its_resource_and_outlives_its_removal,
         g32_only_three_absences_over_30_s_empty_the_store,
+        g32_an_outage_that_answers_404_to_everything_is_no_removal,
         g33_a_transform_runs_once_per_version_before_anything_sees_it;
 }
 
@@ -126,6 +127,32 @@ async fn g32_only_three_absences_over_30_s_empty_the_store() {
     let Some(Event::Deleted(gone)) = soon(events.next()).await else { panic!("it is gone") };
     assert_eq!(gone.final_state, FinalState::Unknown);
     assert!(matches!(informer.status().state, InformerState::Unavailable { .. }));
+}
+
+async fn g32_an_outage_that_answers_404_to_everything_is_no_removal() {
+    let server = TestServer::start().await.unwrap();
+    server.cluster().create(&widgets_crd()).unwrap();
+    server.cluster().create(&widget("a", 1)).unwrap();
+    let factory = factory(&server);
+    let widgets = factory.informer::<Widget>().unwrap();
+    let mut events = widgets.events().unwrap();
+    factory.start();
+    let lister = soon(widgets.synced()).await.unwrap();
+    assert!(matches!(soon(events.next()).await, Some(Event::Added { initial: true, .. })));
+
+    // What a load balancer says that has lost the server behind it.
+    let outage = server.faults().inject(Fault::not_found());
+    server.faults().cut_watches(informer_testkit::Cut::Close, None);
+    status_where(&widgets, |status| matches!(status.state, InformerState::Unavailable { .. })).await;
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!(lister.len(), 1, "no discovery has succeeded");
+    assert!(matches!(widgets.status().state, InformerState::Unavailable { absent: 0, .. }));
+
+    outage.lift();
+    status_where(&widgets, |status| matches!(status.state, InformerState::Watching { .. })).await;
+    server.cluster().create(&widget("b", 2)).unwrap();
+    let Some(Event::Added { key, .. }) = soon(events.next()).await else { panic!("nothing was deleted") };
+    assert_eq!(key.name(), "b");
 }
 
 async fn g33_a_transform_runs_once_per_version_before_anything_sees_it() {
@@ -301,7 +328,8 @@ async fn g31_an_unreachable_server_is_named_and_asked_about() {
     let factory = SharedInformerFactory::builder(client).build();
     let informer = factory.informer::<ConfigMap>().unwrap();
     factory.start();
-    let status = status_where(&informer, |status| !status.recent_errors.is_empty()).await;
+    let status =
+        status_where(&informer, |status| matches!(status.state, InformerState::BackingOff { .. })).await;
     assert!(status.recent_errors[0].message.contains("API server running"), "{status:?}");
     assert!(status.to_string().contains("attempt 1 failed"), "{status}");
 }

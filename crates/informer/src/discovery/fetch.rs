@@ -1,5 +1,7 @@
 //! Asking the server.
 
+use std::time::{Duration, SystemTime};
+
 use futures_util::{StreamExt, future, stream};
 use http::header::ACCEPT;
 use http::{Request, StatusCode};
@@ -13,6 +15,7 @@ use super::documents::{ResourceList, Root, group_version as joined};
 use super::{ApiResourceInfo, Discovery, DiscoveryError, FailedGroup};
 use crate::error::connection_error;
 use crate::resource::group_version_path;
+use crate::source::{retry_after, unretried_empty_body};
 
 /// Aggregated if the server has it, in the version of 1.30 and later or of 1.27 and later.
 const ACCEPT_AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
@@ -46,9 +49,29 @@ pub(super) async fn group_version(
     group: &str,
     version: &str,
 ) -> Result<Discovery, DiscoveryError> {
+    group_version_with(client, group, version, Body::empty()).await
+}
+
+/// Without the client's own retries, for somebody who asks again and again and spaces that himself (G28).
+pub(super) async fn group_version_once(
+    client: &Client,
+    group: &str,
+    version: &str,
+) -> Result<Discovery, DiscoveryError> {
+    let body = unretried_empty_body().await;
+    let body = body.map_err(|error| DiscoveryError::Unreachable { message: connection_error(&error) })?;
+    group_version_with(client, group, version, body).await
+}
+
+async fn group_version_with(
+    client: &Client,
+    group: &str,
+    version: &str,
+    body: Body,
+) -> Result<Discovery, DiscoveryError> {
     let root = if group.is_empty() { "/api" } else { "/apis" };
     let path = format!("{root}/{}", group_version_path(group, version));
-    let list: ResourceList = document(client, &path, ACCEPT_PLAIN).await?;
+    let list: ResourceList = document(client, &path, ACCEPT_PLAIN, body).await?;
     Ok(Discovery::new(list.into_infos(group, version), Vec::new()))
 }
 
@@ -60,7 +83,7 @@ fn or_failed(part: Result<Part, DiscoveryError>, what: &str) -> Part {
 }
 
 async fn part(client: &Client, path: &str) -> Result<Part, DiscoveryError> {
-    match document(client, path, ACCEPT_AGGREGATED).await? {
+    match document(client, path, ACCEPT_AGGREGATED, Body::empty()).await? {
         Root::Aggregated(aggregated) => {
             let (resources, failed) = aggregated.into_parts();
             Ok(Part { resources, failed })
@@ -102,25 +125,27 @@ async fn document<D: DeserializeOwned>(
     client: &Client,
     path: &str,
     accept: &str,
+    body: Body,
 ) -> Result<D, DiscoveryError> {
     let unreachable = |message: String| DiscoveryError::Unreachable { message };
     let request = Request::get(path)
         .header(ACCEPT, accept)
-        .body(Body::empty())
+        .body(body)
         .map_err(|_| DiscoveryError::NotFound { path: path.to_owned() })?;
     let response = client.send(request).await.map_err(|error| unreachable(connection_error(&error)))?;
     let status = response.status();
+    let retry_after = retry_after(response.headers(), SystemTime::now());
     let body = Limited::new(response.into_body(), MAX_DOCUMENT_BYTES);
     let body = body.collect().await.map_err(|error| unreachable(error.to_string()))?.to_bytes();
     if !status.is_success() {
-        return Err(refused(path, status, &body));
+        return Err(refused(path, status, retry_after, &body));
     }
     serde_json::from_slice(&body)
         .map_err(|error| DiscoveryError::Malformed { path: path.to_owned(), message: error.to_string() })
 }
 
 /// What a status other than success means; the body is a `Status` object, if it is the API server that answers.
-fn refused(path: &str, status: StatusCode, body: &[u8]) -> DiscoveryError {
+fn refused(path: &str, status: StatusCode, retry_after: Option<Duration>, body: &[u8]) -> DiscoveryError {
     #[derive(Deserialize)]
     struct Told {
         message: String,
@@ -134,6 +159,6 @@ fn refused(path: &str, status: StatusCode, body: &[u8]) -> DiscoveryError {
         StatusCode::UNAUTHORIZED => DiscoveryError::Unauthorized { message },
         StatusCode::FORBIDDEN => DiscoveryError::Forbidden { message },
         StatusCode::NOT_FOUND => DiscoveryError::NotFound { path },
-        _ => DiscoveryError::Refused { path, code: status.as_u16(), message },
+        _ => DiscoveryError::Refused { path, code: status.as_u16(), message, retry_after },
     }
 }

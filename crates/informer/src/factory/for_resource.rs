@@ -3,9 +3,10 @@
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use informer_core::reflector::{Backoff, BackoffConfig};
+use informer_core::reflector::{Backoff, BackoffConfig, ReflectorConfig};
 use kube::core::DynamicObject;
 
 use super::SharedInformerFactory;
@@ -37,8 +38,8 @@ impl<'a> ForResource<'a> {
     }
 
     /// Waits until the server has the resource, however long that takes, instead of failing with
-    /// [`Error::UnknownResource`] (G32). Discovery is asked at intervals that grow to 30 s; that it does not answer is
-    /// logged at warn, and waited for too.
+    /// [`Error::UnknownResource`] (G32). Discovery is asked at intervals that grow to 30 s, and as late as a
+    /// `Retry-After` asks for, up to 5 min; that it does not answer is logged at warn, and waited for too.
     ///
     /// A typed informer needs no such call: it is there at once, waits by itself, and says so in its status. A dynamic
     /// one is not there before discovery has told what the resource is.
@@ -83,10 +84,11 @@ impl Future for ForResource<'_> {
 
 /// The resource, or an error with suggestions.
 async fn known(factory: &SharedInformerFactory, names: [&str; 3]) -> Result<Resource, Error> {
-    if let Some(resource) = find(factory, names).await? {
+    let [group, version, plural] = names;
+    let told = Discovery::fetch_group_version(factory.client(), group, version).await;
+    if let Some(resource) = found(told, names)? {
         return Ok(resource);
     }
-    let [group, version, plural] = names;
     let all = Discovery::fetch(factory.client()).await?;
     let found = all.require(group, version, plural).map_err(Error::UnknownResource)?;
     Ok(found.resource.clone())
@@ -95,12 +97,19 @@ async fn known(factory: &SharedInformerFactory, names: [&str; 3]) -> Result<Reso
 /// The resource, once the server has it.
 async fn installed(factory: &SharedInformerFactory, names: [&str; 3]) -> Result<Resource, Error> {
     let mut backoff = Backoff::new(BackoffConfig::default(), crate::seed::random());
+    let max_retry_after = ReflectorConfig::default().max_retry_after;
     let mut told = None;
     loop {
-        match find(factory, names).await {
+        let mut wanted = Duration::ZERO;
+        let [group, version, _] = names;
+        let answer = Discovery::fetch_group_version_once(factory.client(), group, version).await;
+        match found(answer, names) {
             Ok(Some(resource)) => return Ok(resource),
             Ok(None) => {}
             Err(error) if may_pass(&error) => {
+                if let DiscoveryError::Refused { retry_after: Some(asked), .. } = error {
+                    wanted = asked.min(max_retry_after);
+                }
                 if told.as_ref() != Some(&error) {
                     let [group, version, plural] = names;
                     tracing::warn!(group, version, plural, "waiting for the resource: {error}");
@@ -109,16 +118,16 @@ async fn installed(factory: &SharedInformerFactory, names: [&str; 3]) -> Result<
             }
             Err(error) => return Err(error.into()),
         }
-        tokio::time::sleep(backoff.next_delay()).await;
+        tokio::time::sleep(backoff.next_delay().max(wanted)).await;
     }
 }
 
-/// Asks the one small document that the resource would be in.
-async fn find(
-    factory: &SharedInformerFactory,
+/// The resource, if the one small document has it that it would be in.
+fn found(
+    told: Result<Discovery, DiscoveryError>,
     [group, version, plural]: [&str; 3],
 ) -> Result<Option<Resource>, DiscoveryError> {
-    match Discovery::fetch_group_version(factory.client(), group, version).await {
+    match told {
         Ok(known) => Ok(known.find(group, version, plural).map(|found| found.resource.clone())),
         Err(DiscoveryError::NotFound { .. }) => Ok(None),
         Err(error) => Err(error),

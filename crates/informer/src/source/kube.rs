@@ -136,6 +136,16 @@ impl KubeSource {
         failure
     }
 
+    async fn document(&self, path: &str) -> Result<Document, Failure> {
+        let request = Request::get(path)
+            .header(ACCEPT, "application/json")
+            .body(())
+            .map_err(|error| self.transport("discover", &error))?;
+        let body = self.send("discover", request).await?.into_body().collect_bytes().await;
+        let body = body.map_err(|error| self.transport("discover", &error))?;
+        serde_json::from_slice(&body).map_err(|_| self.target.no_discovery())
+    }
+
     /// A connection that could not be made or broke.
     fn transport(&self, verb: &str, error: &(dyn std::error::Error + 'static)) -> Failure {
         let io = std::iter::successors(Some(error), |error| error.source())
@@ -180,39 +190,68 @@ impl ListWatch for KubeSource {
     }
 
     async fn exists(&self) -> Result<bool, Failure> {
-        let resource = &self.target.resource;
-        let root = if resource.group.is_empty() { "/api" } else { "/apis" };
-        let request =
-            Request::get(format!("{root}/{}", group_version_path(&resource.group, &resource.version)))
-                .header(ACCEPT, "application/json")
-                .body(())
-                .map_err(|error| self.transport("discover", &error))?;
-        let body = match self.send("discover", request).await {
-            Ok(response) => response.into_body().collect_bytes().await,
-            // The server does not have the group and version at all.
-            Err(failure) if failure.kind == FailureKind::NotFound => return Ok(false),
+        let Resource { group, version, plural, .. } = &self.target.resource;
+        let root = if group.is_empty() { "/api" } else { "/apis" };
+        let not_found = match self.document(&format!("{root}/{}", group_version_path(group, version))).await {
+            Ok(Document::Resources { resources }) => {
+                return Ok(resources.iter().any(|candidate| candidate.name == *plural));
+            }
+            Ok(_) => return Err(self.target.no_discovery()),
+            Err(failure) if failure.kind == FailureKind::NotFound => failure,
             Err(failure) => return Err(failure),
         };
-        let body = body.map_err(|error| self.transport("discover", &error))?;
-        let list: ApiResourceList = serde_json::from_slice(&body).map_err(|_| {
-            Failure::new(
-                FailureKind::Malformed,
-                format!("discover {}: the answer is no APIResourceList", self.target),
-            )
-        })?;
-        Ok(list.resources.iter().any(|candidate| candidate.name == resource.plural))
+        // The server does not have the group and version, or it is not the server that answers: a proxy that has lost
+        // it says 404 to everything. The list of groups tells.
+        let is_listed = match self.document(root).await? {
+            Document::CoreVersions { versions } => versions.contains(version),
+            Document::Groups { groups } => groups.iter().any(|candidate| {
+                candidate.name == *group && candidate.versions.iter().any(|it| it.version == *version)
+            }),
+            Document::Resources { .. } => return Err(self.target.no_discovery()),
+        };
+        if is_listed { Err(not_found) } else { Ok(false) }
     }
 }
 
+/// A document of discovery, as far as it is needed.
 #[derive(serde::Deserialize)]
-struct ApiResourceList {
-    #[serde(default)]
-    resources: Vec<ApiResource>,
+#[serde(tag = "kind")]
+enum Document {
+    /// Of `/api/v1` or `/apis/{group}/{version}`.
+    #[serde(rename = "APIResourceList")]
+    Resources {
+        #[serde(default)]
+        resources: Vec<Named>,
+    },
+    /// Of `/api`.
+    #[serde(rename = "APIVersions")]
+    CoreVersions {
+        #[serde(default)]
+        versions: Vec<String>,
+    },
+    /// Of `/apis`.
+    #[serde(rename = "APIGroupList")]
+    Groups {
+        #[serde(default)]
+        groups: Vec<Group>,
+    },
 }
 
 #[derive(serde::Deserialize)]
-struct ApiResource {
+struct Named {
     name: String,
+}
+
+#[derive(serde::Deserialize)]
+struct Group {
+    name: String,
+    #[serde(default)]
+    versions: Vec<GroupVersion>,
+}
+
+#[derive(serde::Deserialize)]
+struct GroupVersion {
+    version: String,
 }
 
 impl Target {
@@ -298,6 +337,11 @@ impl Target {
         format!("{verb} {self}: {} {message}{hint}", status.code)
     }
 
+    fn no_discovery(&self) -> Failure {
+        let message = format!("discover {self}: the answer is no document of discovery");
+        Failure::new(FailureKind::Malformed, message)
+    }
+
     fn malformed(&self, verb: &str, error: &FrameError) -> Failure {
         Failure::new(FailureKind::Malformed, format!("{verb} {self}: {error}"))
     }
@@ -320,7 +364,7 @@ impl std::fmt::Display for Target {
 
 /// How long the server asks to wait, in either form: seconds, or a date (RFC 9110). A date is taken on the server's own
 /// clock, where the answer tells it.
-fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let value = text(RETRY_AFTER)?;
     if let Ok(seconds) = value.parse() {
@@ -403,7 +447,7 @@ fn watch_stream(source: KubeSource, body: Body) -> BoxStream<'static, Result<Wat
 ///
 /// It retries only what it can clone, which is every body that a request can be built with; the one body
 /// that cannot be cloned is that of a response. So this one comes out of a client that answers from memory.
-async fn unretried_empty_body() -> Result<Body, kube::Error> {
+pub(crate) async fn unretried_empty_body() -> Result<Body, kube::Error> {
     let nothing = |_: Request<Body>| async {
         Ok::<_, std::convert::Infallible>(Response::new(http_body_util::Empty::<Bytes>::new()))
     };
