@@ -63,6 +63,8 @@
 //! - **Errors are state**: [`Status`] says what the informer is doing and what went wrong. Every retry backs off.
 //! - **Nothing runs on**: an informer ends with its last owner; what was stopped can be asked for again.
 //!
+//! All of them, the tests that show them, migration tables, failure modes and sizing: the [`manual`].
+//!
 //! # Features and versions
 //! One feature, off by default: `prometheus-client` adds [`workqueue`]'s collector. The library chooses neither a Kubernetes version (enable one of k8s-openapi's features
 //! in your binary) nor TLS (enable kube's).
@@ -80,6 +82,7 @@ mod handler;
 pub mod indexes;
 mod labels;
 mod lister;
+pub mod manual;
 mod options;
 pub mod reflector;
 mod registration;
