@@ -147,7 +147,8 @@ fn planted_bugs() -> BTreeMap<u8, BTreeSet<String>> {
         }
         let text = fs::read_to_string(entry.path()).expect("a readable patch");
         let field = |name: &str| {
-            let line = text.lines().take_while(|line| *line != "---").find_map(|line| line.strip_prefix(name));
+            let line =
+                text.lines().take_while(|line| *line != "---").find_map(|line| line.strip_prefix(name));
             line.unwrap_or_else(|| panic!("{:?} has no line {name}", entry.file_name())).trim().to_owned()
         };
         let bug = field("Bug:").trim_end_matches('.').to_owned();

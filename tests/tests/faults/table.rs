@@ -81,7 +81,8 @@ fn tests() -> BTreeSet<String> {
 #[test]
 fn every_fault_of_the_guarantees_has_its_tests() {
     let rows = rows();
-    let guarantees = read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/informer/src/manual/guarantees.md"));
+    let guarantees =
+        read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/informer/src/manual/guarantees.md"));
     let text = guarantees.split("## Faults that the tests inject").nth(1).expect("the list of faults");
     let text = text.split("After each:").next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
     // What is left of the list, once everything that is known is taken out, are the words between.
