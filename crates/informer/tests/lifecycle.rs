@@ -207,7 +207,13 @@ async fn g24_a_standalone_informer_lives_while_handle_lister_stream_or_callback_
     .await;
     drop(lister);
     assert!(script.is_over().await);
-    assert!(feed.is_closed());
+    // The source and its watch are dropped one after the other.
+    soon(async {
+        while !feed.is_closed() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
     let last = soon(status.collect::<Vec<_>>()).await.pop();
     assert!(
         last.is_none_or(|last| last.state == InformerState::Stopped),
