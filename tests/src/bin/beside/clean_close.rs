@@ -65,7 +65,7 @@ pub(crate) async fn run(stage: &Stage, seconds: u64) -> Result<Outcome> {
     outcome.say(
         "*For a controller's author:* with client-go a proxy or gateway that ends watches early becomes a \
          load on the API server which grows with the rate of changes and the number of controllers (a watch \
-         that brought something is opened again at once), and no error handler is called. Here every early \
+         that brought something is opened again at once). Here every early \
          end counts as a failure: it backs off exponentially, and the status says so, with the cause.",
     );
     Ok(outcome)

@@ -64,8 +64,8 @@ pub(crate) async fn run(stage: &Stage, count: usize) -> Result<Outcome> {
         told.client_go.updated_unchanged == count as u64 && told.client_go.added == 1,
     );
     outcome.say(
-        "*For a controller's author:* with client-go every relist enqueues every object (restart of an API \
-         server, network trouble, an overloaded watch cache), once for each handler, also where no resync \
+        "*For a controller's author:* with client-go every relist enqueues every object (here after a restart of the API \
+         server), also where no resync \
          was asked for; the usual defence is to compare versions in every `OnUpdate`. Here a relist costs \
          what changed. If you want everything again periodically, ask for a resync: its updates say so.",
     );
