@@ -1,0 +1,22 @@
+//! Kubernetes' protobuf, without a second set of types.
+//!
+//! API servers send every built-in kind as protobuf when asked for `application/vnd.kubernetes.protobuf`: less on the
+//! wire, cheaper for the server, and with lengths, so that a field is read from the bytes without decoding the rest.
+//! What stands in the bytes is told by one table of messages and fields, made from the published Go API types. On it
+//! stand:
+//!
+//! - [`Envelope`]: what the server puts around an object, and [`Kind`], what it is;
+//! - [`Metadata`]: who an object is, and its labels; [`without_managed_fields`] cuts what nobody reads.
+//!
+//! No tokio, no kube, no build script and no protoc.
+
+mod envelope;
+mod error;
+mod metadata;
+mod schema;
+mod wire;
+
+pub use envelope::{CONTENT_TYPE, Envelope, MAGIC, is_protobuf};
+pub use error::Error;
+pub use metadata::{Entries, Metadata, without_managed_fields};
+pub use schema::Kind;

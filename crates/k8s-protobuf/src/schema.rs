@@ -1,0 +1,174 @@
+//! The table of kinds, messages and fields, and how it is asked.
+
+#[rustfmt::skip]
+mod table;
+
+use std::fmt;
+
+/// A built-in kind: group, version and kind with a message in the table. As large as a number.
+///
+/// # Examples
+/// ```
+/// use k8s_protobuf::Kind;
+///
+/// let pods = Kind::of("v1", "PodList").expect("it is built in");
+/// assert_eq!(pods.item(), Kind::of("v1", "Pod"));
+/// assert_eq!(Kind::of("example.com/v1", "Widget"), None);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Kind(u16);
+
+impl Kind {
+    /// The kind of this group and version, such as `apps/v1`, and name.
+    #[must_use]
+    pub fn of(api_version: &str, kind: &str) -> Option<Self> {
+        let place =
+            table::KINDS.binary_search_by(|entry| (entry.api_version, entry.kind).cmp(&(api_version, kind)));
+        place.ok().and_then(|at| u16::try_from(at).ok()).map(Self)
+    }
+
+    /// All kinds of the table, by group and version, then name.
+    pub fn all() -> impl ExactSizeIterator<Item = Self> {
+        (0..u16::try_from(table::KINDS.len()).unwrap_or(u16::MAX)).map(Self)
+    }
+
+    /// Group and version, such as `apps/v1` or `v1`.
+    #[must_use]
+    pub fn api_version(self) -> &'static str {
+        self.entry().api_version
+    }
+
+    /// The name, such as `Deployment`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.entry().kind
+    }
+
+    /// The kind of a list's items; `None` if this is no list of one kind.
+    #[must_use]
+    pub fn item(self) -> Option<Self> {
+        let items = self.message().fields.iter().find(|field| field.has(flags::LIST_ITEMS))?;
+        let name = self.name().strip_suffix("List")?;
+        Self::of(self.api_version(), name).filter(|item| item.entry().message == items.message)
+    }
+
+    pub(crate) fn message(self) -> &'static MessageDef {
+        &table::MESSAGES[usize::from(self.entry().message)]
+    }
+
+    fn entry(self) -> &'static KindDef {
+        &table::KINDS[usize::from(self.0)]
+    }
+}
+
+/// `apps/v1 Deployment`
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.api_version(), self.name())
+    }
+}
+
+impl fmt::Debug for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Kind({self})")
+    }
+}
+
+pub(crate) struct KindDef {
+    api_version: &'static str,
+    kind: &'static str,
+    /// Place in the table of messages.
+    message: u16,
+}
+
+pub(crate) struct MessageDef {
+    /// Go's package and type, such as `k8s.io/api/core/v1.Pod`.
+    pub(crate) name: &'static str,
+    /// Ascending by number.
+    pub(crate) fields: &'static [FieldDef],
+}
+
+#[derive(Debug)]
+pub(crate) struct FieldDef {
+    pub(crate) number: u8,
+    pub(crate) flags: u8,
+    pub(crate) kind: FieldKind,
+    /// Place in the table of messages, if the kind has one.
+    message: u16,
+    /// The name in JSON; empty for a message whose fields JSON has in its parent.
+    pub(crate) name: &'static str,
+}
+
+/// What a field holds: of a repeated field one element, of a map one value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FieldKind {
+    Str,
+    Bytes,
+    Bool,
+    I32,
+    I64,
+    F64,
+    Message,
+    /// A text in JSON, seconds and nanoseconds in protobuf.
+    Time,
+    MicroTime,
+    Duration,
+    /// A text within a message.
+    Quantity,
+    IntOrString,
+    /// JSON within a message.
+    RawJson,
+    /// Texts within a message; an array in JSON.
+    StrList,
+    PropsOrArray,
+    PropsOrBool,
+    PropsOrStringArray,
+}
+
+pub(crate) mod flags {
+    /// An array in JSON.
+    pub(crate) const REPEATED: u8 = 1;
+    /// An object in JSON with texts as keys; one message with key (1) and value (2) for each entry.
+    pub(crate) const MAP: u8 = 2;
+    /// Its fields stand in the parent's JSON.
+    pub(crate) const INLINE: u8 = 4;
+    /// May be absent: a pointer, slice or map in Go.
+    pub(crate) const POINTER: u8 = 8;
+    pub(crate) const OMIT_EMPTY: u8 = 16;
+    pub(crate) const OMIT_ZERO: u8 = 32;
+    /// The items of a list of one kind.
+    pub(crate) const LIST_ITEMS: u8 = 64;
+}
+
+impl MessageDef {
+    pub(crate) fn field(&self, number: u32) -> Option<&'static FieldDef> {
+        // Numbers begin at 1 and have few gaps: nearly always the field stands where its number says.
+        let number = u8::try_from(number).ok()?;
+        match self.fields.get(usize::from(number).wrapping_sub(1)) {
+            Some(field) if field.number == number => Some(field),
+            _ => self
+                .fields
+                .binary_search_by_key(&number, |field| field.number)
+                .ok()
+                .map(|at| &self.fields[at]),
+        }
+    }
+}
+
+impl FieldDef {
+    pub(crate) fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// The message that the field holds, for the kinds that hold one.
+    pub(crate) fn message(&self) -> &'static MessageDef {
+        &table::MESSAGES[usize::from(self.message)]
+    }
+}
+
+const fn f(number: u8, name: &'static str, kind: FieldKind, flags: u8, message: u16) -> FieldDef {
+    FieldDef { number, flags, kind, message, name }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,188 @@
+//! Protobuf's own encoding: numbered fields, one after the other.
+
+use crate::Error;
+use crate::error::malformed;
+
+/// Goes through the fields of one message. Cheap to copy: a place in the bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+/// The value of one field as it is encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Value<'a> {
+    Varint(u64),
+    Fixed64(u64),
+    Fixed32(u32),
+    /// A text, bytes, a message, or one entry of a map.
+    Bytes(&'a [u8]),
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(message: &'a [u8]) -> Self {
+        Self { rest: message }
+    }
+
+    /// What was not read yet.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// The next field: number and value; `None` at the end of the message.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<Option<(u32, Value<'a>)>, Error> {
+        if self.rest.is_empty() {
+            return Ok(None);
+        }
+        let tag = self.varint()?;
+        let number = u32::try_from(tag >> 3).map_err(|_| malformed("a field number out of range"))?;
+        if number == 0 {
+            return Err(malformed("a field with the number 0"));
+        }
+        let value = match tag & 7 {
+            0 => Value::Varint(self.varint()?),
+            1 => Value::Fixed64(u64::from_le_bytes(self.array()?)),
+            2 => {
+                let length = usize::try_from(self.varint()?).map_err(|_| Error::Truncated)?;
+                Value::Bytes(self.take(length)?)
+            }
+            5 => Value::Fixed32(u32::from_le_bytes(self.array()?)),
+            _ => return Err(malformed("a wire type that Kubernetes does not use")),
+        };
+        Ok(Some((number, value)))
+    }
+
+    #[inline]
+    fn varint(&mut self) -> Result<u64, Error> {
+        // Nearly all tags and lengths take one byte.
+        match self.rest {
+            [byte, rest @ ..] if *byte < 0x80 => {
+                self.rest = rest;
+                Ok(u64::from(*byte))
+            }
+            _ => self.long_varint(),
+        }
+    }
+
+    fn long_varint(&mut self) -> Result<u64, Error> {
+        let mut value = 0u64;
+        for (at, byte) in self.rest.iter().take(10).enumerate() {
+            let bits = u64::from(byte & 0x7f);
+            if at == 9 && bits > 1 {
+                return Err(malformed("a number of more than 64 bits"));
+            }
+            value |= bits << (7 * at);
+            if byte & 0x80 == 0 {
+                self.rest = &self.rest[at + 1..];
+                return Ok(value);
+            }
+        }
+        if self.rest.len() < 10 { Err(Error::Truncated) } else { Err(malformed("a number without end")) }
+    }
+
+    fn take(&mut self, length: usize) -> Result<&'a [u8], Error> {
+        let (taken, rest) = self.rest.split_at_checked(length).ok_or(Error::Truncated)?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
+        let (taken, rest) = self.rest.split_first_chunk::<N>().ok_or(Error::Truncated)?;
+        self.rest = rest;
+        Ok(*taken)
+    }
+}
+
+impl<'a> Value<'a> {
+    /// The bytes of a text, bytes, message or map entry.
+    pub(crate) fn bytes(self) -> Result<&'a [u8], Error> {
+        match self {
+            Self::Bytes(bytes) => Ok(bytes),
+            _ => Err(malformed("a number where bytes should be")),
+        }
+    }
+
+    /// The bits of an integer or a bool.
+    pub(crate) fn varint(self) -> Result<u64, Error> {
+        match self {
+            Self::Varint(value) => Ok(value),
+            _ => Err(malformed("another encoding where an integer should be")),
+        }
+    }
+}
+
+/// Writes a number as protobuf does.
+pub(crate) fn put_varint(mut value: u64, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push((value & 0x7f) as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Writes a field that has a length: a text, bytes, a message.
+pub(crate) fn put_bytes(number: u32, bytes: &[u8], out: &mut Vec<u8>) {
+    put_varint(u64::from(number) << 3 | 2, out);
+    put_varint(bytes.len() as u64, out);
+    out.extend_from_slice(bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn each_encoding_is_read() {
+        let bytes = [
+            0x08, 0x96, 0x01, // 1: 150
+            0x12, 0x02, b'h', b'i', // 2: "hi"
+            0x19, 1, 0, 0, 0, 0, 0, 0, 0, // 3: fixed64
+            0x25, 2, 0, 0, 0, // 4: fixed32
+        ];
+        let mut reader = Reader::new(&bytes);
+        assert_eq!(reader.next(), Ok(Some((1, Value::Varint(150)))));
+        assert_eq!(reader.next(), Ok(Some((2, Value::Bytes(b"hi")))));
+        assert_eq!(reader.next(), Ok(Some((3, Value::Fixed64(1)))));
+        assert_eq!(reader.next(), Ok(Some((4, Value::Fixed32(2)))));
+        assert_eq!(reader.next(), Ok(None));
+    }
+
+    #[test]
+    fn what_is_not_whole_or_not_protobuf_is_an_error() {
+        for bytes in [&[0x80][..], &[0x08], &[0x08, 0x80], &[0x12, 5, 1], &[0x19, 1, 2], &[0x25, 0]] {
+            assert_eq!(Reader::new(bytes).next(), Err(Error::Truncated), "{bytes:?}");
+        }
+        // Groups, the number 0, and numbers that are too long.
+        for bytes in [
+            &[0x0b][..],
+            &[0x0c],
+            &[0x0e],
+            &[0x02, 0],
+            &[0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2],
+        ] {
+            assert!(matches!(Reader::new(bytes).next(), Err(Error::Malformed { .. })), "{bytes:?}");
+        }
+        let endless = [0xff; 20];
+        assert!(matches!(Reader::new(&endless).next(), Err(Error::Malformed { .. })));
+        let huge_length = [0x12, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1];
+        assert_eq!(Reader::new(&huge_length).next(), Err(Error::Truncated));
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_are_read_as_they_were_written(value: u64) {
+            let mut bytes = vec![0x08];
+            put_varint(value, &mut bytes);
+            prop_assert_eq!(Reader::new(&bytes).next(), Ok(Some((1, Value::Varint(value)))));
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes: Vec<u8>) {
+            let mut reader = Reader::new(&bytes);
+            while let Ok(Some(_)) = reader.next() {}
+        }
+    }
+}
