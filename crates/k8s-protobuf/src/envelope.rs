@@ -83,10 +83,7 @@ impl<'a> Envelope<'a> {
         if !self.content_encoding.is_empty() {
             return Err(malformed("an envelope around something compressed"));
         }
-        let kind = Kind::of(self.api_version, self.kind).ok_or_else(|| Error::UnknownKind {
-            api_version: shortened(self.api_version),
-            kind: shortened(self.kind),
-        })?;
+        let kind = Kind::find(self.api_version, self.kind)?;
         Ok((kind, self.raw))
     }
 
@@ -117,11 +114,6 @@ impl std::fmt::Debug for Envelope<'_> {
 
 fn text(bytes: &[u8]) -> Result<&str, Error> {
     std::str::from_utf8(bytes).map_err(|_| malformed("a text that is not UTF-8"))
-}
-
-/// What a server named, cut to a length that fits into a message.
-fn shortened(text: &str) -> String {
-    text.chars().take(128).collect()
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 //!
 //! No tokio, no kube, no build script and no protoc.
 
+pub mod encode;
 mod envelope;
 mod error;
 mod metadata;

@@ -5,6 +5,8 @@ mod table;
 
 use std::fmt;
 
+use crate::Error;
+
 /// A built-in kind: group, version and kind with a message in the table. As large as a number.
 ///
 /// # Examples
@@ -25,6 +27,16 @@ impl Kind {
         let place =
             table::KINDS.binary_search_by(|entry| (entry.api_version, entry.kind).cmp(&(api_version, kind)));
         place.ok().and_then(|at| u16::try_from(at).ok()).map(Self)
+    }
+
+    /// The kind that an envelope or an object names, with an error that names what is not there.
+    pub(crate) fn find(api_version: &str, kind: &str) -> Result<Self, Error> {
+        // What a server or a user wrote, cut to a length that fits into a message.
+        let shortened = |text: &str| text.chars().take(128).collect();
+        // Servers send their discovery, which is of v1, without a version.
+        let version = if api_version.is_empty() { "v1" } else { api_version };
+        Self::of(version, kind)
+            .ok_or_else(|| Error::UnknownKind { api_version: shortened(api_version), kind: shortened(kind) })
     }
 
     /// All kinds of the table, by group and version, then name.

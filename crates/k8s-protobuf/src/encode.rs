@@ -1,0 +1,184 @@
+//! Writing protobuf as an API server does, from the JSON of the same objects.
+//!
+//! This is what a server needs, such as one in memory for tests: clients need not send protobuf, since servers take JSON
+//! whatever they answer with. Objects are written as Kubernetes' own encoder writes them: fields ascending, entries of
+//! maps sorted by their keys, what is no pointer in Go even when it is empty. What stands in an object but not in its
+//! Go type is left out, as is `null`.
+//!
+//! # Examples
+//! ```
+//! use k8s_protobuf::{Metadata, Envelope, encode};
+//! use serde_json::json;
+//!
+//! let pod = json!({
+//!     "apiVersion": "v1",
+//!     "kind": "Pod",
+//!     "metadata": { "name": "web-0", "namespace": "default" },
+//!     "spec": { "containers": [{ "name": "web", "image": "nginx" }] },
+//! });
+//! let mut body = Vec::new();
+//! encode::object(&pod, &mut body)?;
+//! let (kind, message) = Envelope::parse(&body)?.message()?;
+//! assert_eq!(kind.to_string(), "v1 Pod");
+//! assert_eq!(Metadata::of(message)?.name, "web-0");
+//! # Ok::<(), k8s_protobuf::Error>(())
+//! ```
+
+mod message;
+mod text;
+
+use serde_json::Value;
+
+use crate::envelope::MAGIC;
+use crate::error::malformed;
+use crate::wire::{put_bytes, put_varint};
+use crate::{Envelope, Error, Kind};
+
+/// Writes an object with the envelope around it, as the body of an answer has it, after what is in `out`. The object
+/// says itself what it is, with `apiVersion` and `kind`.
+///
+/// # Errors
+/// When the kind is not in the table, or the object does not fit its type. `out` is then as it was before.
+pub fn object(object: &Value, out: &mut Vec<u8>) -> Result<Kind, Error> {
+    let text = |name| object.get(name).and_then(Value::as_str).unwrap_or_default();
+    let kind = Kind::find(text("apiVersion"), text("kind"))?;
+    envelope(kind, object, out)?;
+    Ok(kind)
+}
+
+/// Writes an object of this kind with the envelope around it, after what is in `out`: for objects that do not say what
+/// they are, such as the items of lists.
+///
+/// # Errors
+/// When the object does not fit its type. `out` is then as it was before.
+pub fn envelope(kind: Kind, object: &Value, out: &mut Vec<u8>) -> Result<(), Error> {
+    let mut raw = Vec::with_capacity(1024);
+    message(kind, object, &mut raw)?;
+    Envelope::write(kind.api_version(), kind.name(), &raw, out);
+    Ok(())
+}
+
+/// Writes the message of an object of this kind, after what is in `out`: without an envelope, as within a list.
+///
+/// # Errors
+/// When the object does not fit its type; the error has the path of the field. `out` is then as it was before.
+///
+/// # Examples
+/// ```
+/// use k8s_protobuf::{Kind, encode};
+/// use serde_json::json;
+///
+/// let pod = Kind::of("v1", "Pod").expect("it is built in");
+/// let error = encode::message(pod, &json!({ "spec": { "nodeName": 7 } }), &mut Vec::new()).unwrap_err();
+/// assert_eq!(error.to_string(), "spec.nodeName: expected a string, found a number");
+/// ```
+pub fn message(kind: Kind, object: &Value, out: &mut Vec<u8>) -> Result<(), Error> {
+    let before = out.len();
+    message::object(kind.message(), object, out).inspect_err(|_| out.truncate(before))
+}
+
+/// Writes one event of a watch, after what is in `out`: `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK` or `ERROR`, and an
+/// object with its envelope (see [`object`]), which for `ERROR` is a `Status`. This is all that a client is sent for it.
+///
+/// # Errors
+/// When the object has 4 GiB, which the length before an event cannot say. `out` is then as it was before.
+pub fn watch_event(event: &str, envelope: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+    let mut raw = Vec::with_capacity(8);
+    put_varint(1 << 3 | 2, &mut raw);
+    put_varint(envelope.len() as u64, &mut raw);
+    let mut head = Vec::with_capacity(event.len() + 16);
+    put_bytes(1, event.as_bytes(), &mut head);
+    put_varint(2 << 3 | 2, &mut head);
+    put_varint((raw.len() + envelope.len()) as u64, &mut head);
+    head.extend_from_slice(&raw);
+    let length = u32::try_from(head.len() + envelope.len())
+        .map_err(|_| malformed("an event longer than its length can say"))?;
+    out.extend_from_slice(&length.to_be_bytes());
+    out.extend_from_slice(&head);
+    out.extend_from_slice(envelope);
+    Ok(())
+}
+
+/// Writes a list of objects whose messages are there, with the envelope around it, after what is in `out`. The kind is
+/// that of the list, such as `PodList`; `metadata` its `ListMeta` as JSON.
+///
+/// To send a list in parts, use [`list_head`], [`list_item`] and [`list_tail`], which are what this does.
+///
+/// # Errors
+/// When the kind is not that of a list, or the metadata do not fit their type. `out` is then as it was before.
+///
+/// # Examples
+/// ```
+/// use k8s_protobuf::{Kind, encode};
+/// use serde_json::json;
+///
+/// let (pods, pod) = (Kind::of("v1", "PodList").unwrap(), Kind::of("v1", "Pod").unwrap());
+/// let mut items = vec![Vec::new(); 2];
+/// for (number, item) in items.iter_mut().enumerate() {
+///     encode::message(pod, &json!({ "metadata": { "name": format!("web-{number}") } }), item)?;
+/// }
+/// let mut body = Vec::new();
+/// encode::list(pods, &json!({ "resourceVersion": "7" }), &items, &mut body)?;
+/// # Ok::<(), k8s_protobuf::Error>(())
+/// ```
+pub fn list(
+    kind: Kind,
+    metadata: &Value,
+    items: &[impl AsRef<[u8]>],
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
+    list_head(kind, metadata, items.iter().map(|item| item.as_ref().len()), out)?;
+    items.iter().for_each(|item| list_item(item.as_ref(), out));
+    list_tail(out);
+    Ok(())
+}
+
+/// Writes what stands before the first item of a list, given the lengths of all items. After it follow as many
+/// [`list_item`]s, and [`list_tail`].
+///
+/// # Errors
+/// When the kind is not that of a list, or the metadata do not fit their type. `out` is then as it was before.
+pub fn list_head(
+    kind: Kind,
+    metadata: &Value,
+    items: impl IntoIterator<Item = usize>,
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
+    let fields = kind.message().fields;
+    let [first, second, ..] = fields else { return Err(malformed("no kind of list")) };
+    if first.name != "metadata" || (second.name, second.number) != ("items", ITEMS) {
+        return Err(malformed("no kind of list"));
+    }
+    let mut head = Vec::with_capacity(64);
+    message::field(first, Some(metadata), &mut head)?;
+    let items: usize = items.into_iter().map(|length| 1 + varint_length(length) + length).sum();
+    let mut types = Vec::with_capacity(64);
+    put_bytes(1, kind.api_version().as_bytes(), &mut types);
+    put_bytes(2, kind.name().as_bytes(), &mut types);
+    out.extend_from_slice(&MAGIC);
+    put_bytes(1, &types, out);
+    put_varint(2 << 3 | 2, out);
+    put_varint((head.len() + items) as u64, out);
+    out.extend_from_slice(&head);
+    Ok(())
+}
+
+/// Writes one item of a list: its message, see [`message`](fn@message).
+pub fn list_item(message: &[u8], out: &mut Vec<u8>) {
+    put_bytes(ITEMS.into(), message, out);
+}
+
+/// Writes what stands after the last item of a list.
+pub fn list_tail(out: &mut Vec<u8>) {
+    // Go writes these two of the envelope whether they are empty or not.
+    put_bytes(3, b"", out);
+    put_bytes(4, b"", out);
+}
+
+/// The field of any list that holds its items.
+const ITEMS: u8 = 2;
+
+fn varint_length(value: usize) -> usize {
+    let bits = (usize::BITS - value.leading_zeros()).max(1);
+    bits.div_ceil(7) as usize
+}
