@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use informer::wire::{
-    JsonListSplitter, ListPart, ObjectHead, Status, WatchFrame, WatchSplitter, without_managed_fields,
+    JsonListSplitter, ListPart, ObjectHead, Status, WatchFrame, JsonWatchSplitter, without_managed_fields,
 };
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ pub fn json_list(data: &[u8]) {
                 break;
             }
         }
-        let items: Vec<Bytes> = parts.into_iter().map(|ListPart::Item(item)| item).collect();
+        let items: Vec<Bytes> = parts.iter().map(|ListPart::Item(item)| item.bytes().clone()).collect();
         (items, splitter.finish())
     };
     let (items, head) = split(body.len().max(1));
@@ -52,7 +52,7 @@ pub fn json_list(data: &[u8]) {
 pub fn watch(data: &[u8]) {
     let Some((seed, body)) = data.split_first() else { return };
     let split = |chunk: usize| {
-        let mut splitter = WatchSplitter::with_max_object_bytes(LIMIT);
+        let mut splitter = JsonWatchSplitter::with_max_object_bytes(LIMIT);
         let mut frames = Vec::new();
         for chunk in body.chunks(chunk) {
             if splitter.push(Bytes::copy_from_slice(chunk), &mut frames).is_err() {
@@ -67,7 +67,7 @@ pub fn watch(data: &[u8]) {
     assert_eq!(end.is_ok(), end_of_pieces.is_ok());
     for frame in &frames {
         if let Ok(parsed) = WatchFrame::parse(frame) {
-            object(&parsed.object);
+            object(parsed.object.bytes());
         }
     }
 }

@@ -1,7 +1,7 @@
 //! From the bytes of an API server to single objects, as the bytes stream in.
 //!
 //! A body is never held whole and a list never exists as one value: [`JsonListSplitter`] cuts a list's body
-//! into the texts of its items, [`WatchSplitter`] a watch's body into frames, each a slice of the chunk it
+//! into the texts of its items, [`JsonWatchSplitter`] a watch's body into frames, each a slice of the chunk it
 //! arrived in unless a chunk border runs through it. [`WatchFrame`] takes a frame apart, [`ObjectHead`]
 //! reads what the store needs of any object, whatever its kind, and [`Status`] is how a server says no.
 //!
@@ -15,6 +15,7 @@ mod head;
 mod json_list;
 mod json_watch;
 mod members;
+mod object;
 mod scan;
 mod status;
 #[cfg(test)]
@@ -23,7 +24,8 @@ mod testing;
 pub use frame::{WatchEventType, WatchFrame};
 pub use head::{HeadError, ObjectHead, without_managed_fields};
 pub use json_list::{JsonListSplitter, ListHead, ListPart};
-pub use json_watch::WatchSplitter;
+pub use json_watch::JsonWatchSplitter;
+pub use object::{Wire, WireObject};
 pub use status::{Status, StatusCause};
 
 /// How large one object or watch frame may be unless told otherwise, in bytes: 16 MiB, where API servers

@@ -6,10 +6,14 @@
 
 mod exact;
 mod path;
+mod protobuf;
 
 use std::fmt;
 
 use serde::de::DeserializeOwned;
+
+pub use informer_core::wire::Wire;
+pub use k8s_protobuf::Kind;
 
 pub use crate::error::DecodeError;
 
@@ -17,9 +21,9 @@ pub use crate::error::DecodeError;
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct RawObject<'a> {
-    /// The object's JSON text, without `metadata.managedFields` unless they were asked for. Items of lists
-    /// of built-in kinds have neither `apiVersion` nor `kind`.
-    pub json: &'a [u8],
+    /// The object, without `metadata.managedFields` unless they were asked for: a JSON text, in which items of lists of
+    /// built-in kinds have neither `apiVersion` nor `kind`, or a protobuf message and what it is.
+    pub wire: Wire<'a>,
     /// Group and version of the collection, such as `apps/v1`.
     pub api_version: &'a str,
     /// The kind of the collection's objects.
@@ -55,7 +59,10 @@ pub trait Decode: Sized + Send + Sync + 'static {
 
 impl<T: DeserializeOwned + Send + Sync + 'static> Decode for T {
     fn decode(raw: RawObject<'_>) -> Result<Self, DecodeError> {
-        exact::from_slice(raw.json).map_err(|error| describe(raw.json, &error))
+        match raw.wire {
+            Wire::Json(json) => exact::from_slice(json).map_err(|error| describe(json, &error)),
+            Wire::Protobuf(kind, message) => protobuf::from_message(kind, message),
+        }
     }
 }
 
@@ -63,7 +70,13 @@ impl<'a> RawObject<'a> {
     /// An object of its JSON text, and what the collection holds.
     #[must_use]
     pub fn new(json: &'a [u8], api_version: &'a str, kind: &'a str) -> Self {
-        Self { json, api_version, kind }
+        Self { wire: Wire::Json(json), api_version, kind }
+    }
+
+    /// An object of its protobuf message, without an envelope.
+    #[must_use]
+    pub fn protobuf(kind: Kind, message: &'a [u8]) -> Self {
+        Self { wire: Wire::Protobuf(kind, message), api_version: kind.api_version(), kind: kind.name() }
     }
 }
 
@@ -71,7 +84,7 @@ impl<'a> RawObject<'a> {
 impl fmt::Debug for RawObject<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RawObject")
-            .field("bytes", &self.json.len())
+            .field("wire", &self.wire)
             .field("api_version", &self.api_version)
             .field("kind", &self.kind)
             .finish()

@@ -8,13 +8,12 @@ mod kube;
 use std::future::Future;
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::stream::BoxStream;
 
 use informer_core::wire::Status;
 
 pub use informer_core::reflector::{Failure, FailureKind, ListRequest, VersionMatch, WatchRequest};
-pub use informer_core::wire::{ListHead, WatchEventType, WatchFrame};
+pub use informer_core::wire::{ListHead, WatchEventType, WatchFrame, Wire, WireObject};
 
 pub use self::kube::{KubeSource, ListCompression, Projection};
 pub(crate) use self::kube::{retry_after, unretried_empty_body};
@@ -57,7 +56,7 @@ pub struct WatchStream(pub BoxStream<'static, Result<WatchChunk, Failure>>);
 #[derive(Debug)]
 pub enum ListChunk {
     /// Whole items, as many as were complete; none is a sign of life.
-    Items(Vec<Bytes>),
+    Items(Vec<WireObject>),
     /// The list is complete.
     End(ListHead),
 }

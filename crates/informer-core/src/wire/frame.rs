@@ -7,7 +7,7 @@ use serde::de::{IgnoredAny, MapAccess};
 use serde_json::value::RawValue;
 
 use super::members::{self, Members};
-use super::{FrameError, error_offset};
+use super::{FrameError, WireObject, error_offset};
 
 /// One event of a watch.
 ///
@@ -18,16 +18,15 @@ use super::{FrameError, error_offset};
 ///
 /// let frame = WatchFrame::parse(&Bytes::from_static(br#"{"type":"ADDED","object":{"kind":"Pod"}}"#))?;
 /// assert_eq!(frame.kind, WatchEventType::Added);
-/// assert_eq!(frame.object, br#"{"kind":"Pod"}"#[..]);
+/// assert_eq!(frame.object.bytes(), &br#"{"kind":"Pod"}"#[..]);
 /// # Ok::<(), informer_core::wire::FrameError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchFrame {
     /// What happened.
     pub kind: WatchEventType,
-    /// The text of the object it happened to, a slice of the frame; for [`WatchEventType::Error`] a
-    /// [`Status`](super::Status).
-    pub object: Bytes,
+    /// The object it happened to, a slice of the frame; for [`WatchEventType::Error`] a [`Status`](super::Status).
+    pub object: WireObject,
 }
 
 /// What a watch event says of its object.
@@ -72,7 +71,7 @@ impl WatchFrame {
         if object.first() != Some(&b'{') {
             return Err(malformed(object.as_ptr().addr() - frame.as_ptr().addr(), "an object"));
         }
-        Ok(Self { kind, object })
+        Ok(Self { kind, object: WireObject::Json(object) })
     }
 }
 
@@ -117,7 +116,7 @@ mod tests {
             (r#"{"type":"ERR\u004fR","obj\u0065ct":{"a":{}}}"#, WatchEventType::Error),
         ] {
             let frame = parse(text).unwrap();
-            assert_eq!((frame.kind, &frame.object[..]), (kind, &br#"{"a":{}}"#[..]), "{text}");
+            assert_eq!((frame.kind, &frame.object.bytes()[..]), (kind, &br#"{"a":{}}"#[..]), "{text}");
         }
     }
 
@@ -125,7 +124,7 @@ mod tests {
     fn the_object_shares_the_memory_of_the_frame() {
         let frame = Bytes::from_static(br#"{"type":"ADDED","object":{"a":{}}}"#);
         let object = WatchFrame::parse(&frame).unwrap().object;
-        assert_eq!(object.as_ptr().addr() - frame.as_ptr().addr(), 25);
+        assert_eq!(object.bytes().as_ptr().addr() - frame.as_ptr().addr(), 25);
     }
 
     #[test]

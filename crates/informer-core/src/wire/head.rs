@@ -3,18 +3,20 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use k8s_protobuf::{Kind, Metadata};
 use serde::de::{IgnoredAny, MapAccess};
 use serde_json::value::RawValue;
 
 use super::members::{self, Members, Object, next_text};
-use super::{error_offset, is_white_space};
+use super::{Wire, error_offset, is_white_space};
 use crate::key::ObjectKey;
 use crate::version::{ResourceVersion, Uid};
 
-/// An object's identity and version, read from its JSON text without decoding the rest.
+/// An object's identity and version, read from its bytes without decoding the rest.
 ///
-/// The whole text is checked to be JSON, but only `apiVersion`, `kind` and the members of `metadata` that
-/// are read here need to have the right type. Of repeated members the last counts, as in the decoders.
+/// A JSON text is checked whole to be JSON, but only `apiVersion`, `kind` and the members of `metadata` that are read
+/// here need to have the right type. Of repeated members the last counts, as in the decoders. Of a protobuf message the
+/// fields of the object and those of its metadata are gone through.
 ///
 /// # Examples
 /// ```
@@ -40,21 +42,63 @@ pub struct ObjectHead<'a> {
     pub uid: Uid,
     /// The resource version; unset where the text has none.
     pub version: ResourceVersion,
-    /// Whether this is the bookmark that ends the initial events of a streaming list.
+    /// Whether this is the bookmark that ends the initial events of a streaming list; looked for in bookmarks only.
     pub initial_events_end: bool,
     /// Where `metadata.managedFields` stands in the text, in bytes: key, value, and the comma that would be
-    /// left over. `None` if the object has none, or (which no server writes) more than one.
+    /// left over. `None` if the object has none, or (which no server writes) more than one, or is no text.
     pub managed_fields: Option<Range<usize>>,
 }
 
 impl<'a> ObjectHead<'a> {
+    /// Reads the head of an object.
+    ///
+    /// # Errors
+    /// When the bytes are not one object, what is read has the wrong type, or the object has no name.
+    pub fn of(object: Wire<'a>) -> Result<Self, HeadError> {
+        match object {
+            Wire::Json(json) => Self::parse(json),
+            Wire::Protobuf(kind, message) => Self::read(kind, &Metadata::of(message)?).named(),
+        }
+    }
+
+    /// Like [`of`](Self::of), for the object of a bookmark, which needs no name.
+    ///
+    /// # Errors
+    /// When the bytes are not one object, or what is read has the wrong type.
+    pub fn of_bookmark(object: Wire<'a>) -> Result<Self, HeadError> {
+        match object {
+            Wire::Json(json) => Self::parse_bookmark(json),
+            Wire::Protobuf(kind, message) => {
+                let metadata = Metadata::of(message)?;
+                let initial_events_end = metadata.annotation(INITIAL_EVENTS_END) == Some("true");
+                Ok(Self { initial_events_end, ..Self::read(kind, &metadata) })
+            }
+        }
+    }
+
+    fn read(kind: Kind, metadata: &Metadata<'a>) -> Self {
+        Self {
+            api_version: Cow::Borrowed(kind.api_version()),
+            kind: Cow::Borrowed(kind.name()),
+            name: Cow::Borrowed(metadata.name),
+            namespace: Cow::Borrowed(metadata.namespace),
+            uid: Uid::new(metadata.uid),
+            version: ResourceVersion::new(metadata.resource_version),
+            initial_events_end: false,
+            managed_fields: None,
+        }
+    }
+
+    fn named(self) -> Result<Self, HeadError> {
+        if self.name.is_empty() { Err(HeadError::MissingName) } else { Ok(self) }
+    }
+
     /// Reads the head of the object with the JSON text `json`.
     ///
     /// # Errors
     /// When the text is not one JSON object, what is read has the wrong type, or the object has no name.
     pub fn parse(json: &'a [u8]) -> Result<Self, HeadError> {
-        let head = Self::parse_bookmark(json)?;
-        if head.name.is_empty() { Err(HeadError::MissingName) } else { Ok(head) }
+        Self::parse_bookmark(json)?.named()
     }
 
     /// Like [`parse`](Self::parse), for the object of a bookmark, which needs no name.
@@ -133,6 +177,9 @@ pub enum HeadError {
         /// Where in the text, in bytes.
         offset: usize,
     },
+    /// The message is not whole.
+    #[error("the object cannot be read: {0}")]
+    Message(#[from] k8s_protobuf::Error),
     /// A part that is read has the wrong type.
     #[error("{field} has the wrong type (at offset {offset})")]
     WrongType {
@@ -146,11 +193,14 @@ pub enum HeadError {
     MissingName,
 }
 
+/// The annotation of the bookmark that ends the initial events.
+const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+
 #[derive(Default)]
 struct Draft<'a> {
     api_version: Cow<'a, str>,
     kind: Cow<'a, str>,
-    metadata: Metadata<'a>,
+    metadata: JsonMetadata<'a>,
     reading: Option<&'static str>,
 }
 
@@ -177,7 +227,7 @@ impl<'de> Members<'de> for Draft<'de> {
             }
             "metadata" => {
                 self.reading = Some("metadata");
-                self.metadata = Metadata::default();
+                self.metadata = JsonMetadata::default();
                 map.next_value_seed(Object(&mut self.metadata))?;
             }
             _ => skip(map)?,
@@ -187,7 +237,7 @@ impl<'de> Members<'de> for Draft<'de> {
 }
 
 #[derive(Default)]
-struct Metadata<'a> {
+struct JsonMetadata<'a> {
     name: Cow<'a, str>,
     namespace: Cow<'a, str>,
     uid: Cow<'a, str>,
@@ -197,7 +247,7 @@ struct Metadata<'a> {
     reading: Option<&'static str>,
 }
 
-impl<'de> Members<'de> for Metadata<'de> {
+impl<'de> Members<'de> for JsonMetadata<'de> {
     fn member<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
         let (path, text) = match key {
             "name" => ("metadata.name", &mut self.name),
@@ -232,7 +282,7 @@ struct Annotations {
 
 impl<'de> Members<'de> for Annotations {
     fn member<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
-        if key != "k8s.io/initial-events-end" {
+        if key != INITIAL_EVENTS_END {
             return skip(map);
         }
         self.initial_events_end = next_text(map)? == "true";

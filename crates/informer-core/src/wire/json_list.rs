@@ -6,7 +6,7 @@ use serde::de::{IgnoredAny, MapAccess};
 use super::collect::Collector;
 use super::members::{self, Members};
 use super::scan::Scanner;
-use super::{FrameError, is_white_space};
+use super::{FrameError, WireObject, is_white_space};
 use crate::version::ResourceVersion;
 
 /// Cuts the JSON body of a list into its items, as its chunks come.
@@ -28,7 +28,7 @@ use crate::version::ResourceVersion;
 /// }
 /// let head = splitter.finish()?;
 /// assert_eq!((head.kind.as_str(), head.resource_version.to_string().as_str()), ("PodList", "7"));
-/// let items: Vec<Bytes> = parts.into_iter().map(|ListPart::Item(item)| item).collect();
+/// let items: Vec<&Bytes> = parts.iter().map(|ListPart::Item(item)| item.bytes()).collect();
 /// assert_eq!(items, [&br#"{"a":1}"#[..], br#"{"b":2}"#]);
 /// # Ok::<(), informer_core::wire::FrameError>(())
 /// ```
@@ -47,8 +47,8 @@ pub struct JsonListSplitter {
 /// A part of a list, in the order of the body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ListPart {
-    /// One item: the text of a JSON object.
-    Item(Bytes),
+    /// One item.
+    Item(WireObject),
 }
 
 /// What a list says of itself; what it does not say is empty or `None`.
@@ -206,7 +206,7 @@ impl JsonListSplitter {
         }
         let next = match value {
             Value::Item => {
-                out.push(ListPart::Item(complete));
+                out.push(ListPart::Item(WireObject::Json(complete)));
                 Some(Expect::ItemEnd)
             }
             Value::Key => self.key(&complete).map(Expect::Colon),

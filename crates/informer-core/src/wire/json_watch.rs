@@ -15,9 +15,9 @@ use super::{FrameError, is_white_space};
 /// # Examples
 /// ```
 /// use bytes::Bytes;
-/// use informer_core::wire::WatchSplitter;
+/// use informer_core::wire::JsonWatchSplitter;
 ///
-/// let mut splitter = WatchSplitter::new();
+/// let mut splitter = JsonWatchSplitter::new();
 /// let mut frames = Vec::new();
 /// splitter.push(Bytes::from_static(br#"{"type":"ADDED","object":{}}{"ty"#), &mut frames)?;
 /// splitter.push(Bytes::from_static(b"pe\":\"DELETED\",\"object\":{}}\n"), &mut frames)?;
@@ -26,7 +26,7 @@ use super::{FrameError, is_white_space};
 /// # Ok::<(), informer_core::wire::FrameError>(())
 /// ```
 #[derive(Debug)]
-pub struct WatchSplitter {
+pub struct JsonWatchSplitter {
     in_frame: bool,
     scanner: Scanner,
     collector: Collector,
@@ -35,7 +35,7 @@ pub struct WatchSplitter {
     failed: Option<FrameError>,
 }
 
-impl WatchSplitter {
+impl JsonWatchSplitter {
     /// A splitter for a new body, with the default limit.
     #[must_use]
     pub fn new() -> Self {
@@ -130,7 +130,7 @@ impl WatchSplitter {
     }
 }
 
-impl Default for WatchSplitter {
+impl Default for JsonWatchSplitter {
     fn default() -> Self {
         Self::new()
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer};
 
-use super::{FrameError, error_offset};
+use super::{FrameError, Wire, error_offset};
 
 /// A `Status` object: the answer to a request that failed, or the object of a watch's error event.
 ///
@@ -41,6 +41,17 @@ pub struct StatusCause {
 }
 
 impl Status {
+    /// Reads the object of an error event.
+    ///
+    /// # Errors
+    /// When it is malformed, or an object of another kind.
+    pub fn of(object: Wire<'_>) -> Result<Self, FrameError> {
+        match object {
+            Wire::Json(json) => Self::parse(json),
+            Wire::Protobuf(..) => Err(FrameError::Malformed { offset: 0, expected: "a Status object" }),
+        }
+    }
+
     /// Reads the JSON text of a `Status`.
     ///
     /// # Errors

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use informer_core::reflector::Failure;
-use informer_core::wire::{ObjectHead, WatchEventType, without_managed_fields};
+use informer_core::wire::{ObjectHead, WatchEventType, WireObject};
 use informer_core::{Delta, Item, ObjectKey, ResourceVersion, Tombstone};
 
 use crate::session::{Obj, malformed};
@@ -33,8 +32,8 @@ struct RawSpec {
 
 impl World {
     /// Adds an object to the list that is being staged.
-    pub(crate) fn stage(&mut self, json: &Bytes) -> Result<ResourceVersion, Failure> {
-        let head = ObjectHead::parse(json).map_err(|error| malformed(&error))?;
+    pub(crate) fn stage(&mut self, object: &WireObject) -> Result<ResourceVersion, Failure> {
+        let head = ObjectHead::of(object.wire()).map_err(|error| malformed(&error))?;
         let held = self.held(&head);
         let Some(list) = &mut self.list else { return Ok(head.version) };
         list.objects += 1;
@@ -45,7 +44,7 @@ impl World {
             self.queue.push(Delta::Kept(key.clone()));
             return Ok(head.version);
         }
-        if let Some(object) = decode(json, &head) {
+        if let Some(object) = decode(object, &head) {
             list.usable += 1;
             let item = Item::new(held.into_key(&head), head.uid, head.version.clone(), object);
             self.queue.push(Delta::Listed(item));
@@ -61,9 +60,13 @@ impl World {
     }
 
     /// Applies an ADDED or MODIFIED.
-    pub(crate) fn changed(&mut self, kind: WatchEventType, json: &Bytes) -> Result<ResourceVersion, Failure> {
-        let head = ObjectHead::parse(json).map_err(|error| malformed(&error))?;
-        if let Some(object) = decode(json, &head) {
+    pub(crate) fn changed(
+        &mut self,
+        kind: WatchEventType,
+        object: &WireObject,
+    ) -> Result<ResourceVersion, Failure> {
+        let head = ObjectHead::of(object.wire()).map_err(|error| malformed(&error))?;
+        if let Some(object) = decode(object, &head) {
             let key = self.held(&head).into_key(&head);
             let item = Item::new(key, head.uid, head.version.clone(), object);
             let delta = if kind == WatchEventType::Added { Delta::Added } else { Delta::Updated };
@@ -85,10 +88,10 @@ impl World {
     }
 
     /// Applies a DELETED.
-    pub(crate) fn deleted(&mut self, json: &Bytes) -> Result<ResourceVersion, Failure> {
-        let head = ObjectHead::parse(json).map_err(|error| malformed(&error))?;
+    pub(crate) fn deleted(&mut self, object: &WireObject) -> Result<ResourceVersion, Failure> {
+        let head = ObjectHead::of(object.wire()).map_err(|error| malformed(&error))?;
         let key = self.held(&head).into_key(&head);
-        let last = decode(json, &head).map(Arc::new);
+        let last = decode(object, &head).map(Arc::new);
         if last.is_none() {
             self.cover("undecodable object deleted");
         }
@@ -117,10 +120,10 @@ impl Held {
 }
 
 /// Decodes and transforms; `None` if either cannot be done.
-fn decode(json: &Bytes, head: &ObjectHead<'_>) -> Option<Obj> {
+fn decode(object: &WireObject, head: &ObjectHead<'_>) -> Option<Obj> {
     let mut scratch = Vec::new();
-    let short = without_managed_fields(json, head, &mut scratch);
-    let raw: RawObject = serde_json::from_slice(short).ok()?;
+    let short = object.wire().without_managed_fields(head, &mut scratch);
+    let raw: RawObject = serde_json::from_slice(short.bytes()).ok()?;
     let RawSpec { name, stamp, refuse } = raw.spec;
     (!refuse).then_some(Obj { name, stamp, transformed: true })
 }

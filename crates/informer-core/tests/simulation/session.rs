@@ -4,8 +4,8 @@
 use bytes::Bytes;
 use informer_core::reflector::{Action, Failure, FailureKind, Input};
 use informer_core::wire::{
-    FrameError, JsonListSplitter, ListHead, ListPart, ObjectHead, Status, WatchEventType, WatchFrame,
-    WatchSplitter,
+    FrameError, JsonListSplitter, JsonWatchSplitter, ListHead, ListPart, ObjectHead, Status, WatchEventType,
+    WatchFrame, WireObject,
 };
 use informer_core::{Delta, ResourceVersion};
 
@@ -32,7 +32,7 @@ pub(crate) struct Open {
 
 enum Splitter {
     List(JsonListSplitter),
-    Watch(WatchSplitter),
+    Watch(JsonWatchSplitter),
 }
 
 /// The list that is being staged.
@@ -51,7 +51,7 @@ impl Open {
     }
 
     pub(crate) fn watch(connection: Connection) -> Self {
-        let splitter = Splitter::Watch(WatchSplitter::with_max_object_bytes(wire::LIMIT));
+        let splitter = Splitter::Watch(JsonWatchSplitter::with_max_object_bytes(wire::LIMIT));
         Self { connection, splitter, is_watch: true, broken: None }
     }
 }
@@ -185,7 +185,7 @@ impl World {
                 if let Err(error) = splitter.push(chunk, &mut parts) {
                     return self.fail(malformed(&error));
                 }
-                let items: Vec<Bytes> = parts.into_iter().map(|ListPart::Item(item)| item).collect();
+                let items: Vec<WireObject> = parts.into_iter().map(|ListPart::Item(item)| item).collect();
                 self.list_items(&items);
             }
             Splitter::Watch(splitter) => {
@@ -225,9 +225,9 @@ impl World {
         }
     }
 
-    fn list_items(&mut self, items: &[Bytes]) {
+    fn list_items(&mut self, items: &[WireObject]) {
         let request = self.request;
-        self.tell(Input::Received { bytes: items.iter().map(Bytes::len).sum() });
+        self.tell(Input::Received { bytes: items.iter().map(|item| item.bytes().len()).sum() });
         for item in items {
             if !self.still(request) {
                 return;
@@ -268,7 +268,7 @@ impl World {
 
     fn frames(&mut self, frames: &[WatchFrame]) {
         let request = self.request;
-        self.tell(Input::Received { bytes: frames.iter().map(|frame| frame.object.len()).sum() });
+        self.tell(Input::Received { bytes: frames.iter().map(|frame| frame.object.bytes().len()).sum() });
         for frame in frames {
             if !self.still(request) {
                 break;
@@ -285,8 +285,8 @@ impl World {
         }
     }
 
-    fn bookmark(&mut self, object: &Bytes) -> Result<(), Failure> {
-        let head = ObjectHead::parse_bookmark(object).map_err(|error| malformed(&error))?;
+    fn bookmark(&mut self, object: &WireObject) -> Result<(), Failure> {
+        let head = ObjectHead::of_bookmark(object.wire()).map_err(|error| malformed(&error))?;
         let (version, initial_events_end) = (head.version, head.initial_events_end);
         if initial_events_end && let Some(failure) = self.nothing_usable() {
             return Err(failure);
@@ -299,10 +299,10 @@ impl World {
         Ok(())
     }
 
-    fn event(&mut self, kind: WatchEventType, object: &Bytes) -> Result<(), Failure> {
+    fn event(&mut self, kind: WatchEventType, object: &WireObject) -> Result<(), Failure> {
         let version = match (self.list.is_some(), kind) {
             (true, WatchEventType::Deleted) => {
-                let head = ObjectHead::parse(object).map_err(|error| malformed(&error))?;
+                let head = ObjectHead::of(object.wire()).map_err(|error| malformed(&error))?;
                 self.cover("deleted while listed");
                 self.queue.push(Delta::Unlisted(head.key()));
                 head.version
@@ -332,8 +332,8 @@ impl World {
     }
 }
 
-fn error_event(object: &Bytes) -> Failure {
-    match Status::parse(object) {
+fn error_event(object: &WireObject) -> Failure {
+    match Status::of(object.wire()) {
         Ok(status) => wire::failure_of_status(&status, format!("the watch ended: {status}")),
         Err(error) => malformed(&error),
     }

@@ -3,7 +3,7 @@
 use std::any::{Any, TypeId};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use informer_core::wire::{ObjectHead, without_managed_fields};
+use informer_core::wire::{ObjectHead, Wire};
 use kube::core::{DynamicObject, TypeMeta};
 
 use crate::Resource;
@@ -49,19 +49,22 @@ impl<T: Decode> Decoder<T> {
         }
     }
 
-    /// Decodes the object with this text and head.
-    pub(crate) fn decode(&mut self, json: &[u8], head: &ObjectHead<'_>) -> Result<T, Undecodable> {
-        let json = match self.keep_managed_fields {
-            true => json,
-            false => without_managed_fields(json, head, &mut self.scratch),
+    /// Decodes the object with this head.
+    pub(crate) fn decode(&mut self, object: Wire<'_>, head: &ObjectHead<'_>) -> Result<T, Undecodable> {
+        let wire = match self.keep_managed_fields {
+            true => object,
+            false => object.without_managed_fields(head, &mut self.scratch),
         };
-        let raw = RawObject::new(json, &self.api_version, &self.kind);
+        let raw = RawObject { wire, api_version: &self.api_version, kind: &self.kind };
         // The text of a panic may quote the value (G34), so it is left to the panic hook.
         let mut object = catch_unwind(AssertUnwindSafe(|| T::decode(raw)))
             .map_err(|_| "the decoder panicked".to_owned())
             .and_then(|decoded| decoded.map_err(|error| error.to_string()))
             .map_err(|cause| Undecodable { phase: "decode", cause })?;
-        complete_types(&mut object, &self.api_version, &self.kind);
+        match wire {
+            Wire::Json(_) => complete_types(&mut object, &self.api_version, &self.kind),
+            Wire::Protobuf(kind, _) => complete_types(&mut object, kind.api_version(), kind.name()),
+        }
         self.transform(&mut object, head).map_err(|cause| Undecodable { phase: "transform", cause })?;
         Ok(object)
     }
@@ -112,8 +115,8 @@ pub(crate) fn identity_of<K: kube::Resource>(object: &K) -> Identity<'_> {
     }
 }
 
-/// Items of lists of built-in kinds come without `apiVersion` and `kind`; a dynamic object needs them to be
-/// printed or sent on.
+/// Items of lists of built-in kinds come without `apiVersion` and `kind`, and messages do; a dynamic object needs them
+/// to be printed or sent on.
 fn complete_types<T: 'static>(object: &mut T, api_version: &str, kind: &str) {
     let object: &mut dyn Any = object;
     if let Some(object) = object.downcast_mut::<DynamicObject>()

@@ -6,13 +6,12 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::StreamExt;
 use informer_core::reflector::{
     Action, Failure, FailureKind, Input, ListRequest, Reflector as Machine, WatchRequest,
 };
-use informer_core::wire::{ListHead, ObjectHead, Status, WatchEventType, WatchFrame};
+use informer_core::wire::{ListHead, ObjectHead, Status, WatchEventType, WatchFrame, WireObject};
 use informer_core::{Delta, DeltaQueue, ResourceVersion};
 use tokio::time::Instant;
 
@@ -272,8 +271,8 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
         }
     }
 
-    fn list_items(&mut self, items: &[Bytes]) {
-        let bytes = items.iter().map(Bytes::len).sum();
+    fn list_items(&mut self, items: &[WireObject]) {
+        let bytes = items.iter().map(|item| item.bytes().len()).sum();
         self.sink.report(Report::Received { events: 0, bookmarks: 0, bytes });
         let request = self.request;
         self.tell(Input::Received { bytes });
@@ -317,7 +316,7 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
     }
 
     fn frames(&mut self, frames: &[WatchFrame]) {
-        let bytes = frames.iter().map(|frame| frame.object.len()).sum();
+        let bytes = frames.iter().map(|frame| frame.object.bytes().len()).sum();
         let request = self.request;
         self.tell(Input::Received { bytes });
         let (mut events, mut bookmarks) = (0, 0);
@@ -346,8 +345,8 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
         self.sink.report(Report::Received { events, bookmarks, bytes });
     }
 
-    fn bookmark(&mut self, object: &Bytes) -> Result<(), Failure> {
-        let head = ObjectHead::parse_bookmark(object).map_err(|error| malformed(&error))?;
+    fn bookmark(&mut self, object: &WireObject) -> Result<(), Failure> {
+        let head = ObjectHead::of_bookmark(object.wire()).map_err(|error| malformed(&error))?;
         let (version, initial_events_end) = (head.version, head.initial_events_end);
         if initial_events_end && let Some(failure) = self.nothing_usable() {
             return Err(failure);
@@ -359,10 +358,10 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
         Ok(())
     }
 
-    fn event(&mut self, kind: WatchEventType, object: &Bytes) -> Result<(), Failure> {
+    fn event(&mut self, kind: WatchEventType, object: &WireObject) -> Result<(), Failure> {
         let version = match (self.list.is_some(), kind) {
             (true, WatchEventType::Deleted) => {
-                let head = ObjectHead::parse(object).map_err(|error| malformed(&error))?;
+                let head = ObjectHead::of(object.wire()).map_err(|error| malformed(&error))?;
                 let key = head.key();
                 self.sink.report(Report::Decodable { key: &key });
                 self.queue.push(Delta::Unlisted(key));
@@ -411,8 +410,8 @@ async fn sleep_until(deadline: Option<Instant>) {
     }
 }
 
-fn error_event(object: &Bytes) -> Failure {
-    match Status::parse(object) {
+fn error_event(object: &WireObject) -> Failure {
+    match Status::of(object.wire()) {
         Ok(status) => {
             failure_of_status(&status, format!("the watch ended: {} {}", status.code, status.message))
         }

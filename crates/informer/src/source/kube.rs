@@ -8,12 +8,12 @@ use futures_util::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, DATE, HeaderMap, HeaderName, RETRY_AFTER};
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
-use informer_core::wire::{FrameError, JsonListSplitter, ListPart, Status, WatchSplitter};
+use informer_core::wire::{FrameError, JsonListSplitter, JsonWatchSplitter, ListPart, Status};
 use kube::Client;
 use kube::client::Body;
 
 use super::{Failure, FailureKind, ListChunk, ListRequest, ListStream, ListWatch, WatchChunk, WatchFrame};
-use super::{WatchRequest, WatchStream, failure_of_status};
+use super::{WatchRequest, WatchStream, WireObject, failure_of_status};
 use crate::error::connection_error;
 use crate::resource::group_version_path;
 use crate::{Resource, Scope};
@@ -402,14 +402,14 @@ fn list_stream(source: KubeSource, body: Body) -> BoxStream<'static, Result<List
     chunks.boxed()
 }
 
-fn split_list(splitter: &mut JsonListSplitter, chunk: Bytes) -> Result<Vec<Bytes>, FrameError> {
+fn split_list(splitter: &mut JsonListSplitter, chunk: Bytes) -> Result<Vec<WireObject>, FrameError> {
     let mut parts = Vec::new();
     splitter.push(chunk, &mut parts)?;
     Ok(parts.into_iter().map(|ListPart::Item(item)| item).collect())
 }
 
 fn watch_stream(source: KubeSource, body: Body) -> BoxStream<'static, Result<WatchChunk, Failure>> {
-    let splitter = WatchSplitter::with_max_object_bytes(source.target.max_object_bytes);
+    let splitter = JsonWatchSplitter::with_max_object_bytes(source.target.max_object_bytes);
     let state = (source, body.into_data_stream(), splitter, None);
     let chunks = stream::try_unfold(state, |(source, mut body, mut splitter, mut broken)| async move {
         let malformed = |error: FrameError| source.target.malformed("watch", &error);

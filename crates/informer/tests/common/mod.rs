@@ -284,7 +284,7 @@ impl Script {
 }
 
 pub(crate) fn list_of(version: u64, items: &[Value]) -> ListStream {
-    let items = items.iter().map(|item| Bytes::from(item.to_string())).collect();
+    let items = items.iter().map(|item| Bytes::from(item.to_string()).into()).collect();
     let head =
         ListHead { kind: "ConfigMapList".into(), resource_version: version.into(), ..ListHead::default() };
     ListStream(stream::iter([Ok(ListChunk::Items(items)), Ok(ListChunk::End(head))]).boxed())

@@ -4,7 +4,7 @@ use super::*;
 use crate::wire::testing::{any_value, chunks, pretty};
 
 fn split(limit: usize, chunks: Vec<Bytes>) -> (Vec<Bytes>, Result<(), FrameError>) {
-    let mut splitter = WatchSplitter::with_max_object_bytes(limit);
+    let mut splitter = JsonWatchSplitter::with_max_object_bytes(limit);
     let mut out = Vec::new();
     for chunk in chunks {
         if let Err(error) = splitter.push(chunk, &mut out) {
@@ -33,7 +33,7 @@ fn frames_need_nothing_between_them() {
 #[test]
 fn a_frame_within_one_chunk_is_not_copied() {
     let chunk = Bytes::from_static(b"{\"a\":1}\n{\"b\":2}\n{\"c\"");
-    let mut splitter = WatchSplitter::new();
+    let mut splitter = JsonWatchSplitter::new();
     let mut out = Vec::new();
     splitter.push(chunk.clone(), &mut out).unwrap();
     assert!(splitter.is_within_frame());

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use informer_core::reflector::{Failure, FailureKind};
-use informer_core::wire::{ObjectHead, WatchEventType};
+use informer_core::wire::{ObjectHead, WatchEventType, WireObject};
 use informer_core::{Delta, Item, ObjectKey, ResourceVersion, Tombstone};
 
 use super::{Session, malformed};
@@ -14,8 +13,8 @@ use crate::source::ListWatch;
 
 impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
     /// Adds an object to the list that is being staged.
-    pub(super) fn stage(&mut self, json: &Bytes) -> Result<ResourceVersion, Failure> {
-        let head = ObjectHead::parse(json).map_err(|error| malformed(&error))?;
+    pub(super) fn stage(&mut self, object: &WireObject) -> Result<ResourceVersion, Failure> {
+        let head = ObjectHead::of(object.wire()).map_err(|error| malformed(&error))?;
         let held = self.sink.held(&head.namespace, &head.name, &head.uid, &head.version);
         let Some(list) = &mut self.list else { return Ok(head.version) };
         list.objects += 1;
@@ -27,7 +26,7 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
             self.queue.push(Delta::Kept(key.clone()));
             return Ok(head.version);
         }
-        match self.decoder.decode(json, &head) {
+        match self.decoder.decode(object.wire(), &head) {
             Ok(object) => {
                 list.usable += 1;
                 let item = Item::new(held.into_key(&head), head.uid, head.version.clone(), object);
@@ -54,10 +53,14 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
     }
 
     /// Applies an ADDED or MODIFIED.
-    pub(super) fn changed(&mut self, kind: WatchEventType, json: &Bytes) -> Result<ResourceVersion, Failure> {
-        let head = ObjectHead::parse(json).map_err(|error| malformed(&error))?;
+    pub(super) fn changed(
+        &mut self,
+        kind: WatchEventType,
+        object: &WireObject,
+    ) -> Result<ResourceVersion, Failure> {
+        let head = ObjectHead::of(object.wire()).map_err(|error| malformed(&error))?;
         let held = self.sink.held(&head.namespace, &head.name, &head.uid, &head.version);
-        match self.decoder.decode(json, &head) {
+        match self.decoder.decode(object.wire(), &head) {
             Ok(object) => {
                 let item = Item::new(held.into_key(&head), head.uid, head.version.clone(), object);
                 self.sink.report(Report::Object { decoded: true });
@@ -88,10 +91,10 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
     }
 
     /// Applies a DELETED; that the object is gone is clear even if its final state cannot be decoded (G30).
-    pub(super) fn deleted(&mut self, json: &Bytes) -> Result<ResourceVersion, Failure> {
-        let head = ObjectHead::parse(json).map_err(|error| malformed(&error))?;
+    pub(super) fn deleted(&mut self, object: &WireObject) -> Result<ResourceVersion, Failure> {
+        let head = ObjectHead::of(object.wire()).map_err(|error| malformed(&error))?;
         let key = self.sink.held(&head.namespace, &head.name, &head.uid, &head.version).into_key(&head);
-        let last = match self.decoder.decode(json, &head) {
+        let last = match self.decoder.decode(object.wire(), &head) {
             Ok(object) => Some(Arc::new(object)),
             Err(undecodable) => {
                 let (phase, cause) = (undecodable.phase, &undecodable.cause);
