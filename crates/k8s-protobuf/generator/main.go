@@ -28,6 +28,8 @@ func run(args []string) error {
 	switch args[0] {
 	case "table":
 		return writeTable(os.Stdout, s)
+	case "pairs":
+		return pairs(s, args[1:])
 	default:
 		return fmt.Errorf("%q is neither table nor pairs", args[0])
 	}
