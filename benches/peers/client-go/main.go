@@ -1,6 +1,6 @@
 // Command client-go is the peer that informer is put beside: a program with client-go's informers as they come,
 // driven by lines on stdin, which tells what happens in lines of JSON on stdout. The program on the other side is
-// `tests/src/bin/beside`, whose own informer speaks the same lines.
+// `tests/long-runs/src/bin/beside`, whose own informer speaks the same lines.
 //
 //	client-go history --kubeconfig FILE | --server URL --namespace NAME [--initial list] [--quiet] [--block]
 package main

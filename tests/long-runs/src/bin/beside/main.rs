@@ -2,8 +2,8 @@
 //! its handler, side by side, as the Markdown of `docs/beside-client-go.md`.
 //!
 //! ```text
-//! cargo run --release -p informer-tests --bin beside                      all scenarios
-//! cargo run --release -p informer-tests --bin beside -- recreate relist   some of them
+//! cargo run --release -p informer-long-runs --bin beside                      all scenarios
+//! cargo run --release -p informer-long-runs --bin beside -- recreate relist   some of them
 //! ```
 //!
 //! Needs Go, for the peer in `benches/peers/client-go` and for the API server in `tests/real-cluster`. Each side

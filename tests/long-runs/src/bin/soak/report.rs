@@ -262,7 +262,7 @@ fn command() -> String {
     let release = if cfg!(debug_assertions) { "" } else { " --release" };
     let features = if cfg!(feature = "mimalloc") { " --features mimalloc" } else { "" };
     format!(
-        "INFORMER_REAL_CLUSTER=1 cargo run{release} -p informer-tests --bin soak{features} -- {}",
+        "INFORMER_REAL_CLUSTER=1 cargo run{release} -p informer-long-runs --bin soak{features} -- {}",
         arguments.join(" ")
     )
 }

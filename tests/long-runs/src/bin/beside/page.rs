@@ -24,7 +24,7 @@ client-go's shared informer and ours before the same API server, each behind a p
 the same moment: what each tells its handler. Printed by
 
 ```sh
-cargo run --release -p informer-tests --bin beside
+cargo run --release -p informer-long-runs --bin beside
 ```
 
 with client-go {client_go}, informer {informer} and kube-apiserver {server}. Both sides are as they come: a factory

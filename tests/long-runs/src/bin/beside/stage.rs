@@ -203,7 +203,7 @@ pub(crate) async fn until<F: Future<Output = Result<bool>>>(
 }
 
 async fn build_client_go() -> Result<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../benches/peers/client-go");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches/peers/client-go");
     let program = folder.join("bin/client-go");
     let status = Command::new("go")
         .args(["build", "-buildvcs=false", "-o"])

@@ -3,7 +3,7 @@
 //! what the server lists; memory, tasks, threads and files stay what they were.
 //!
 //! ```text
-//! INFORMER_REAL_CLUSTER=1 cargo run --release -p informer-tests --bin soak -- --for 45m --report soak.md
+//! INFORMER_REAL_CLUSTER=1 cargo run --release -p informer-long-runs --bin soak -- --for 45m --report soak.md
 //! ```
 //!
 //! Exits with 1 where anything differs, a history is illegal, or something grows.
