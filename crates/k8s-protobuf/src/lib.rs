@@ -6,10 +6,13 @@
 //! stand:
 //!
 //! - [`Envelope`]: what the server puts around an object, and [`Kind`], what it is;
+//! - [`from_slice`] and [`from_message`]: objects as any type that serde can deserialize;
 //! - [`Metadata`]: who an object is, and its labels; [`without_managed_fields`] cuts what nobody reads.
 //!
 //! No tokio, no kube, no build script and no protoc.
 
+mod canonical;
+mod de;
 pub mod encode;
 mod envelope;
 mod error;
@@ -17,6 +20,7 @@ mod metadata;
 mod schema;
 mod wire;
 
+pub use de::{from_message, from_slice};
 pub use envelope::{CONTENT_TYPE, Envelope, MAGIC, is_protobuf};
 pub use error::Error;
 pub use metadata::{Entries, Metadata, without_managed_fields};

@@ -24,7 +24,7 @@ const MANAGED_FIELDS: u32 = 17;
 /// use k8s_protobuf::Metadata;
 ///
 /// // metadata { name: "web-0", namespace: "default", labels { app: "web" } }
-/// let pod = b"\x0a\x1e\x0a\x05web-0\x1a\x07default\x5a\x0a\x0a\x03app\x12\x03web";
+/// let pod = b"\x0a\x1c\x0a\x05web-0\x1a\x07default\x5a\x0a\x0a\x03app\x12\x03web";
 /// let metadata = Metadata::of(pod)?;
 /// assert_eq!((metadata.namespace, metadata.name), ("default", "web-0"));
 /// assert_eq!(metadata.label("app"), Some("web"));

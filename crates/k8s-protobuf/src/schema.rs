@@ -68,6 +68,16 @@ impl Kind {
         &table::MESSAGES[usize::from(self.entry().message)]
     }
 
+    /// Its place in the table; see [`at`](Self::at).
+    pub(crate) fn place(self) -> u16 {
+        self.0
+    }
+
+    /// The kind in this place of the table, which is one that [`place`](Self::place) returned.
+    pub(crate) fn at(place: u16) -> Self {
+        Self(place)
+    }
+
     fn entry(self) -> &'static KindDef {
         &table::KINDS[usize::from(self.0)]
     }
@@ -167,7 +177,36 @@ impl MessageDef {
     }
 }
 
+impl FieldKind {
+    /// Whether JSON can have `null` where there is a value.
+    pub(crate) fn may_be_null(self) -> bool {
+        use FieldKind::*;
+        matches!(self, Time | MicroTime | RawJson | PropsOrArray | PropsOrStringArray)
+    }
+
+    /// Whether it is a plain value in Go, which `omitempty` leaves out when it is zero. Structs are not.
+    pub(crate) fn is_plain(self) -> bool {
+        use FieldKind::*;
+        matches!(self, Str | Bool | I32 | I64 | F64)
+    }
+
+    /// How protobuf encodes one value.
+    pub(crate) fn encoding(self) -> u8 {
+        use FieldKind::*;
+        match self {
+            Bool | I32 | I64 => 0,
+            F64 => 1,
+            _ => 2,
+        }
+    }
+}
+
 impl FieldDef {
+    /// A text without a name.
+    pub(crate) const fn text() -> Self {
+        f(0, "", FieldKind::Str, 0, 0)
+    }
+
     pub(crate) fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }

@@ -35,12 +35,8 @@ impl<'a> Reader<'a> {
         if self.rest.is_empty() {
             return Ok(None);
         }
-        let tag = self.varint()?;
-        let number = u32::try_from(tag >> 3).map_err(|_| malformed("a field number out of range"))?;
-        if number == 0 {
-            return Err(malformed("a field with the number 0"));
-        }
-        let value = match tag & 7 {
+        let (number, encoding) = self.tag()?;
+        let value = match encoding {
             0 => Value::Varint(self.varint()?),
             1 => Value::Fixed64(u64::from_le_bytes(self.array()?)),
             2 => {
@@ -53,8 +49,38 @@ impl<'a> Reader<'a> {
         Ok(Some((number, value)))
     }
 
+    /// What stands before a field's value: its number, and the encoding of the value.
     #[inline]
-    fn varint(&mut self) -> Result<u64, Error> {
+    pub(crate) fn tag(&mut self) -> Result<(u32, u8), Error> {
+        let tag = self.varint()?;
+        let number = u32::try_from(tag >> 3).map_err(|_| malformed("a field number out of range"))?;
+        if number == 0 {
+            return Err(malformed("a field with the number 0"));
+        }
+        Ok((number, (tag & 7) as u8))
+    }
+
+    /// The bytes of the value with this encoding: those of a number as they are, of all else without the length.
+    #[inline]
+    pub(crate) fn payload(&mut self, encoding: u8) -> Result<&'a [u8], Error> {
+        match encoding {
+            2 => {
+                let length = usize::try_from(self.varint()?).map_err(|_| Error::Truncated)?;
+                self.take(length)
+            }
+            0 => {
+                let before = self.rest;
+                self.varint()?;
+                Ok(&before[..before.len() - self.rest.len()])
+            }
+            1 => self.take(8),
+            5 => self.take(4),
+            _ => Err(malformed("a wire type that Kubernetes does not use")),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn varint(&mut self) -> Result<u64, Error> {
         // Nearly all tags and lengths take one byte.
         match self.rest {
             [byte, rest @ ..] if *byte < 0x80 => {

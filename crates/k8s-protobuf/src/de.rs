@@ -1,0 +1,98 @@
+//! Decoding into any type that serde can deserialize.
+
+mod fault;
+mod json;
+mod key;
+mod map;
+mod seq;
+mod special;
+mod text;
+mod value;
+
+use serde::de::DeserializeOwned;
+
+use crate::{Envelope, Error, Kind, canonical};
+use fault::Fault;
+use value::De;
+
+/// As many objects and arrays may stand in one another; serde_json has the same limit.
+pub(crate) const MAX_DEPTH: u8 = 128;
+
+/// Decodes an object or a list with its envelope, as the body of an answer has it, into any type that decodes from the
+/// object's JSON: those of k8s-openapi, kube's `PartialObjectMeta` and `DynamicObject`, `serde_json::Value`, a struct of
+/// your own. The outcome is the same as from JSON. A struct with some of the fields costs what these cost; all else is
+/// skipped without work.
+///
+/// `apiVersion` and `kind` are those of the envelope. Fields that the table does not know are skipped. Fields in another
+/// order than that of their numbers, which no server sends, take longer and a copy.
+///
+/// # Errors
+/// When the bytes have no envelope or are malformed, the kind is not in the table, or the object does not fit the type:
+/// then with the path of the field, and without its value.
+///
+/// # Examples
+/// ```
+/// use k8s_protobuf::Error;
+///
+/// #[derive(serde::Deserialize)]
+/// struct Pod {
+///     kind: String,
+///     metadata: Meta,
+/// }
+///
+/// #[derive(serde::Deserialize)]
+/// struct Meta {
+///     name: String,
+/// }
+///
+/// // v1 Pod, metadata { name: "a" }
+/// let body = b"k8s\0\x0a\x09\x0a\x02v1\x12\x03Pod\x12\x05\x0a\x03\x0a\x01a";
+/// let pod: Pod = k8s_protobuf::from_slice(body)?;
+/// assert_eq!((&*pod.kind, &*pod.metadata.name), ("Pod", "a"));
+///
+/// let error = k8s_protobuf::from_slice::<Vec<u8>>(body).unwrap_err();
+/// assert_eq!(error.to_string(), ".: invalid type: map, expected a sequence");
+/// # Ok::<(), Error>(())
+/// ```
+pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
+    let envelope = Envelope::parse(bytes)?;
+    let (kind, message) = envelope.message()?;
+    decode(kind, !envelope.api_version.is_empty(), message)
+}
+
+/// Decodes the message of an object of this kind, without an envelope: an item of a list, or what
+/// [`Envelope::message`] returned. Else as [`from_slice`]; `apiVersion` and `kind` are those of `kind`.
+///
+/// # Errors
+/// When the message is malformed, or the object does not fit the type: then with the path of the field, and without its
+/// value.
+///
+/// # Examples
+/// ```
+/// use k8s_openapi::api::core::v1::Pod;
+/// use k8s_protobuf::Kind;
+///
+/// // metadata { name: "a" }, spec { containers: [{ name: "web" }] }
+/// let message = b"\x0a\x03\x0a\x01a\x12\x07\x12\x05\x0a\x03web";
+/// let kind = Kind::of("v1", "Pod").expect("it is built in");
+/// let pod: Pod = k8s_protobuf::from_message(kind, message)?;
+/// assert_eq!(pod.spec.unwrap().containers[0].name, "web");
+/// # Ok::<(), k8s_protobuf::Error>(())
+/// ```
+pub fn from_message<T: DeserializeOwned>(kind: Kind, message: &[u8]) -> Result<T, Error> {
+    decode(kind, true, message)
+}
+
+fn decode<T: DeserializeOwned>(kind: Kind, is_versioned: bool, message: &[u8]) -> Result<T, Error> {
+    match T::deserialize(De::object(kind, is_versioned, message, 0)) {
+        Ok(value) => Ok(value),
+        Err(fault) if fault.is_unordered() => {
+            let message = canonical::message(kind.message(), message)?;
+            Ok(T::deserialize(De::object(kind, is_versioned, &message, 0))?)
+        }
+        Err(fault) => Err(fault.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,437 @@
+//! Objects: messages, the entries of maps, and parts of JSON.
+
+use std::borrow::Cow;
+
+use serde::de::{DeserializeSeed, Deserializer, EnumAccess, MapAccess, VariantAccess, Visitor};
+
+use super::Fault;
+use super::json::Parts;
+use super::key::Key;
+use super::seq::elements;
+use super::value::{De, Form, NO_FIELD, utf8};
+use crate::Kind;
+use crate::error::malformed;
+use crate::schema::flags::{INLINE, LIST_ITEMS, MAP, OMIT_EMPTY, OMIT_ZERO, POINTER, REPEATED};
+use crate::schema::{FieldDef, FieldKind, MessageDef};
+use crate::wire::Reader;
+
+pub(super) struct Map<'de> {
+    rest: &'de [u8],
+    /// What `rest` is, if it is a message.
+    message: &'static MessageDef,
+    /// The value whose turn it is.
+    value: De<'de>,
+    /// Its key.
+    key: &'de str,
+    beside: Beside<'de>,
+    /// How many entries are left, if that is known.
+    left: u32,
+    /// The place of the next field in the message's table. Those before it were met, or were found absent.
+    at: u8,
+    mode: Mode,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Message,
+    /// Before the message, the object says what it is.
+    Version(Kind),
+    Kind(Kind),
+    Entries,
+    Json,
+}
+
+/// What few maps have.
+enum Beside<'de> {
+    Nothing,
+    /// The message that goes on after this one, whose fields stand in the same object.
+    Outer(Box<Outer<'de>>),
+    Json(Box<Parts<'de>>),
+}
+
+struct Outer<'de> {
+    rest: &'de [u8],
+    message: &'static MessageDef,
+    at: u8,
+    beside: Beside<'de>,
+}
+
+const WATCH_EVENT: &str = "k8s.io/apimachinery/pkg/apis/meta/v1.WatchEvent";
+
+static NO_MESSAGE: MessageDef = MessageDef { name: "", fields: &[] };
+
+impl<'de> Map<'de> {
+    fn new(rest: &'de [u8], message: &'static MessageDef, mode: Mode, depth: u8) -> Self {
+        let value = De { bytes: &[], field: &NO_FIELD, count: 0, form: Form::Null, depth };
+        Map { rest, message, value, key: "", beside: Beside::Nothing, left: 0, at: 0, mode }
+    }
+
+    pub(super) fn message(bytes: &'de [u8], message: &'static MessageDef, depth: u8) -> Self {
+        Self::new(bytes, message, Mode::Message, depth)
+    }
+
+    /// An object, which begins with what it is.
+    pub(super) fn object(bytes: &'de [u8], kind: Kind, is_versioned: bool, depth: u8) -> Self {
+        let mode = match is_versioned {
+            // The one kind that is no object.
+            _ if kind.message().name == WATCH_EVENT => Mode::Message,
+            true => Mode::Version(kind),
+            false => Mode::Kind(kind),
+        };
+        Self::new(bytes, kind.message(), mode, depth)
+    }
+
+    /// The entries of a map.
+    pub(super) fn entries(run: De<'de>, depth: u8) -> Self {
+        let mut map = Self::new(run.bytes, &NO_MESSAGE, Mode::Entries, depth);
+        map.value.field = run.field;
+        map.left = run.count;
+        map
+    }
+
+    pub(super) fn json(parts: Parts<'de>, depth: u8) -> Self {
+        let mut map = Self::new(&[], &NO_MESSAGE, Mode::Json, depth);
+        map.value.form = Form::Json;
+        map.left = u32::try_from(parts.len()).unwrap_or(u32::MAX);
+        map.beside = Beside::Json(Box::new(parts));
+        map
+    }
+
+    /// Goes on to the next key and its value; whether there is one.
+    fn advance(&mut self) -> Result<bool, Fault> {
+        if self.mode != Mode::Message {
+            return self.advance_otherwise();
+        }
+        'next: loop {
+            let mut reader = Reader::new(self.rest);
+            // Behind all fields are those that are absent at the end.
+            let (number, encoding) = if self.rest.is_empty() { (u32::MAX, 0) } else { reader.tag()? };
+            let field = loop {
+                match self.message.fields.get(usize::from(self.at)) {
+                    Some(field) if u32::from(field.number) == number => break field,
+                    Some(field) if u32::from(field.number) < number => {
+                        self.at += 1;
+                        // Nearly all that can be absent is left out then.
+                        if field.flags & OPTIONAL != OPTIONAL {
+                            match self.absent(field) {
+                                Absent::LeftOut => {}
+                                Absent::Written => return Ok(true),
+                                Absent::Entered => continue 'next,
+                            }
+                        }
+                    }
+                    _ if self.rest.is_empty() => {
+                        if self.leave() {
+                            continue 'next;
+                        }
+                        return Ok(false);
+                    }
+                    _ => {
+                        self.pass(reader, number, encoding)?;
+                        continue 'next;
+                    }
+                }
+            };
+            self.at += 1;
+            if field.flags & (REPEATED | MAP | INLINE) != 0 {
+                if self.enter(field, reader, encoding)? {
+                    return Ok(true);
+                }
+                continue;
+            }
+            if encoding != field.kind.encoding() {
+                return Err(other_encoding(field));
+            }
+            let bytes = reader.payload(encoding)?;
+            self.rest = reader.rest();
+            self.value.bytes = bytes;
+            self.value.field = field;
+            self.value.form = Form::One;
+            if field.flags & (OMIT_EMPTY | OMIT_ZERO) != 0 && self.is_left_out()? {
+                continue;
+            }
+            self.key = field.name;
+            return Ok(true);
+        }
+    }
+
+    /// Whether Go leaves out the value because it is zero.
+    #[inline]
+    fn is_left_out(&self) -> Result<bool, Fault> {
+        let De { field, .. } = self.value;
+        let is_plain = match field.kind {
+            FieldKind::Bytes => true,
+            kind => field.flags & POINTER == 0 && kind.is_plain(),
+        };
+        if is_plain { self.value.is_zero() } else { Ok(field.has(OMIT_ZERO) && self.value.is_null()?) }
+    }
+
+    /// What JSON has of a field that is absent.
+    fn absent(&mut self, field: &'static FieldDef) -> Absent {
+        let is_pointer = field.has(POINTER);
+        self.value.form = if field.has(INLINE) {
+            if is_pointer {
+                return Absent::LeftOut;
+            }
+            self.enter_inline(field, &[], self.rest);
+            return Absent::Entered;
+        } else if field.has(OMIT_ZERO) {
+            return Absent::LeftOut;
+        } else if field.has(OMIT_EMPTY) {
+            // To leave out what is empty has no effect on structs.
+            if is_pointer || field.kind.is_plain() || field.kind == FieldKind::Bytes {
+                return Absent::LeftOut;
+            }
+            Form::One
+        } else if field.has(LIST_ITEMS) {
+            Form::Run
+        } else if is_pointer {
+            Form::Null
+        } else {
+            Form::One
+        };
+        self.value.bytes = &[];
+        self.value.field = field;
+        self.value.count = 0;
+        self.key = field.name;
+        Absent::Written
+    }
+
+    /// A field that is more than one value, or none; whether it is the next key.
+    fn enter(
+        &mut self,
+        field: &'static FieldDef,
+        mut reader: Reader<'de>,
+        encoding: u8,
+    ) -> Result<bool, Fault> {
+        if field.has(INLINE) {
+            if encoding != 2 {
+                return Err(other_encoding(field));
+            }
+            let bytes = reader.payload(encoding)?;
+            self.enter_inline(field, bytes, reader.rest());
+            return Ok(false);
+        }
+        if field.has(MAP) && encoding != 2 {
+            return Err(other_encoding(field));
+        }
+        let run = self.rest;
+        let bytes = reader.payload(encoding)?;
+        let mut count = if field.has(MAP) { 1 } else { elements(field, encoding, bytes)? };
+        let mut end = reader.rest();
+        while !end.is_empty() {
+            let (number, encoding) = reader.tag()?;
+            if number != u32::from(field.number) {
+                break;
+            }
+            let bytes = reader.payload(encoding)?;
+            let more = if field.has(MAP) && encoding == 2 { 1 } else { elements(field, encoding, bytes)? };
+            count = count.saturating_add(more);
+            end = reader.rest();
+        }
+        self.rest = end;
+        if count == 0 {
+            // Numbers that stand together, but there are none.
+            return Ok(matches!(self.absent(field), Absent::Written));
+        }
+        let form = if field.has(MAP) { Form::Entries } else { Form::Run };
+        let depth = self.value.depth;
+        self.value = De { bytes: &run[..run.len() - end.len()], field, count, form, depth };
+        self.key = field.name;
+        Ok(true)
+    }
+
+    /// Goes on with a message whose fields stand in this object, and then behind it.
+    fn enter_inline(&mut self, field: &'static FieldDef, bytes: &'de [u8], behind: &'de [u8]) {
+        let beside = std::mem::replace(&mut self.beside, Beside::Nothing);
+        let outer = Outer { rest: behind, message: self.message, at: self.at, beside };
+        self.beside = Beside::Outer(Box::new(outer));
+        (self.rest, self.message, self.at) = (bytes, field.message(), 0);
+    }
+
+    /// Goes on behind the message within; whether this was one.
+    fn leave(&mut self) -> bool {
+        match std::mem::replace(&mut self.beside, Beside::Nothing) {
+            Beside::Outer(outer) => {
+                let Outer { rest, message, at, beside } = *outer;
+                (self.rest, self.message, self.at, self.beside) = (rest, message, at, beside);
+                true
+            }
+            other => {
+                self.beside = other;
+                false
+            }
+        }
+    }
+
+    /// Passes over a field that is not in the table.
+    #[cold]
+    fn pass(&mut self, mut reader: Reader<'de>, number: u32, encoding: u8) -> Result<(), Fault> {
+        // One that is was passed already.
+        if self.message.field(number).is_some() {
+            return Err(Fault::unordered());
+        }
+        reader.payload(encoding)?;
+        self.rest = reader.rest();
+        Ok(())
+    }
+
+    fn advance_otherwise(&mut self) -> Result<bool, Fault> {
+        match self.mode {
+            Mode::Version(kind) => {
+                self.mode = Mode::Kind(kind);
+                self.key = "apiVersion";
+                self.value = De::text_of(kind.api_version(), self.value.depth);
+                Ok(true)
+            }
+            Mode::Kind(kind) => {
+                self.mode = Mode::Message;
+                self.key = "kind";
+                self.value = De::text_of(kind.name(), self.value.depth);
+                Ok(true)
+            }
+            Mode::Entries => self.entry(),
+            Mode::Json | Mode::Message => {
+                let Beside::Json(parts) = &mut self.beside else { return Ok(false) };
+                let Some(text) = parts.next() else { return Ok(false) };
+                self.left = self.left.saturating_sub(1);
+                self.value.bytes = text;
+                Ok(true)
+            }
+        }
+    }
+
+    fn entry(&mut self) -> Result<bool, Fault> {
+        if self.rest.is_empty() {
+            return Ok(false);
+        }
+        let mut reader = Reader::new(self.rest);
+        let (_, encoding) = reader.tag()?;
+        let mut entry = Reader::new(reader.payload(encoding)?);
+        self.rest = reader.rest();
+        let (mut key, mut value) = (&b""[..], &b""[..]);
+        while !entry.rest().is_empty() {
+            let (number, encoding) = entry.tag()?;
+            let bytes = entry.payload(encoding)?;
+            let expected = match number {
+                1 => 2,
+                2 => self.value.field.kind.encoding(),
+                _ => continue,
+            };
+            if encoding != expected {
+                return Err(other_encoding(self.value.field));
+            }
+            if number == 1 { key = bytes } else { value = bytes }
+        }
+        self.key = utf8(key)?;
+        self.left = self.left.saturating_sub(1);
+        self.value.bytes = value;
+        self.value.form = Form::One;
+        Ok(true)
+    }
+
+    /// An error if there is another key.
+    pub(super) fn end(&mut self) -> Result<(), Fault> {
+        if self.advance()? { Err(not_one_key()) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn key(&self) -> Key<'_, 'de> {
+        match &self.beside {
+            Beside::Json(parts) => match &parts.key {
+                Cow::Borrowed(key) => Key::input(key),
+                Cow::Owned(key) => Key { text: key, input: None },
+            },
+            _ => Key::input(self.key),
+        }
+    }
+
+    #[cold]
+    fn failed(&self, fault: Fault) -> Fault {
+        fault.within(self.key().text)
+    }
+}
+
+const OPTIONAL: u8 = OMIT_EMPTY | POINTER;
+
+enum Absent {
+    LeftOut,
+    /// It is the next key.
+    Written,
+    /// Its fields are gone through next.
+    Entered,
+}
+
+#[cold]
+fn other_encoding(field: &FieldDef) -> Fault {
+    let fault = Fault::from(malformed("another encoding than that of the field"));
+    if field.name.is_empty() { fault } else { fault.within(field.name) }
+}
+
+#[cold]
+fn not_one_key() -> Fault {
+    Fault::new("invalid value: map, expected map with a single key")
+}
+
+/// Borrowed, so that calling a visitor moves no more than a pointer.
+pub(super) struct Fields<'a, 'de>(pub(super) &'a mut Map<'de>);
+
+impl<'de> MapAccess<'de> for Fields<'_, 'de> {
+    type Error = Fault;
+
+    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Fault> {
+        if self.0.advance()? { seed.deserialize(self.0.key()).map(Some) } else { Ok(None) }
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Fault> {
+        match seed.deserialize(self.0.value) {
+            Ok(value) => Ok(value),
+            Err(fault) => Err(self.0.failed(fault)),
+        }
+    }
+
+    /// Exact where it is known: for the entries of a map, each of which has two bytes at least.
+    fn size_hint(&self) -> Option<usize> {
+        matches!(self.0.mode, Mode::Entries | Mode::Json).then_some(self.0.left as usize)
+    }
+}
+
+/// An object with one key, which is the variant of an enum.
+pub(super) struct Variant<'a, 'de>(pub(super) &'a mut Map<'de>);
+
+impl<'de> EnumAccess<'de> for Variant<'_, 'de> {
+    type Error = Fault;
+    type Variant = Self;
+
+    fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Self), Fault> {
+        if !self.0.advance()? {
+            return Err(not_one_key());
+        }
+        let variant = seed.deserialize(self.0.key())?;
+        Ok((variant, self))
+    }
+}
+
+impl<'de> VariantAccess<'de> for Variant<'_, 'de> {
+    type Error = Fault;
+
+    fn unit_variant(self) -> Result<(), Fault> {
+        self.newtype_variant_seed(std::marker::PhantomData::<()>)
+    }
+
+    fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, Fault> {
+        Fields(self.0).next_value_seed(seed)
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, Fault> {
+        self.0.value.deserialize_tuple(length, visitor).map_err(|fault| self.0.failed(fault))
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        self.0.value.deserialize_map(visitor).map_err(|fault| self.0.failed(fault))
+    }
+}

@@ -1,0 +1,137 @@
+//! Arrays: runs of one field, and parts of JSON.
+
+use serde::de::{DeserializeSeed, SeqAccess};
+
+use super::Fault;
+use super::json::Parts;
+use super::value::{De, Form};
+use crate::Error;
+use crate::error::malformed;
+use crate::schema::FieldDef;
+use crate::wire::Reader;
+
+pub(super) struct Seq<'de> {
+    rest: &'de [u8],
+    /// What is left of several numbers in one field.
+    packed: &'de [u8],
+    field: &'static FieldDef,
+    json: Option<Box<Parts<'de>>>,
+    /// The number of the elements' fields; others are passed over.
+    number: u32,
+    /// How many elements there are.
+    count: u32,
+    /// How many were taken.
+    taken: u32,
+    /// That of each element.
+    form: Form,
+    depth: u8,
+}
+
+impl<'de> Seq<'de> {
+    /// The elements of a repeated field.
+    pub(super) fn run(run: De<'de>, depth: u8) -> Self {
+        Self::fields(run.bytes, run.field.number.into(), Form::One, run.field, run.count, depth)
+    }
+
+    /// The fields of this number in a message.
+    pub(super) fn fields(
+        message: &'de [u8],
+        number: u32,
+        form: Form,
+        field: &'static FieldDef,
+        count: u32,
+        depth: u8,
+    ) -> Self {
+        Seq { rest: message, packed: &[], field, json: None, number, count, taken: 0, form, depth }
+    }
+
+    pub(super) fn json(parts: Parts<'de>, field: &'static FieldDef, depth: u8) -> Self {
+        let count = u32::try_from(parts.len()).unwrap_or(u32::MAX);
+        let json = Some(Box::new(parts));
+        Seq { rest: &[], packed: &[], field, json, number: 0, count, taken: 0, form: Form::Json, depth }
+    }
+
+    fn element(&mut self) -> Result<Option<De<'de>>, Fault> {
+        if let Some(parts) = &mut self.json {
+            return Ok(parts.next().map(|text| self.value(text)));
+        }
+        loop {
+            if !self.packed.is_empty() {
+                let mut reader = Reader::new(self.packed);
+                let bytes = reader.payload(self.field.kind.encoding())?;
+                self.packed = reader.rest();
+                return Ok(Some(self.value(bytes)));
+            }
+            if self.rest.is_empty() {
+                return Ok(None);
+            }
+            let mut reader = Reader::new(self.rest);
+            let (number, encoding) = reader.tag()?;
+            let bytes = reader.payload(encoding)?;
+            self.rest = reader.rest();
+            if number != self.number {
+                continue;
+            }
+            if self.form != Form::One || encoding == self.field.kind.encoding() {
+                return Ok(Some(self.value(bytes)));
+            }
+            // Numbers may stand in one field all together.
+            if encoding != 2 {
+                return Err(malformed("another encoding than that of the field").into());
+            }
+            self.packed = bytes;
+        }
+    }
+
+    fn value(&self, bytes: &'de [u8]) -> De<'de> {
+        De { bytes, field: self.field, count: 0, form: self.form, depth: self.depth }
+    }
+
+    /// An error if there are elements left, where the type takes this many.
+    pub(super) fn end(&mut self, length: usize) -> Result<(), Fault> {
+        match self.element()? {
+            None => Ok(()),
+            Some(_) => Err(serde::de::Error::invalid_length(
+                self.count as usize,
+                &format!("an array of {length} elements").as_str(),
+            )),
+        }
+    }
+}
+
+/// How many elements one field of a repeated field holds.
+pub(super) fn elements(field: &FieldDef, encoding: u8, bytes: &[u8]) -> Result<u32, Error> {
+    let count = match field.kind.encoding() {
+        own if own == encoding => 1,
+        0 if encoding == 2 => bytes.iter().filter(|byte| **byte < 0x80).count(),
+        1 if encoding == 2 => bytes.len() / 8,
+        _ => return Err(malformed("another encoding than that of the field")),
+    };
+    Ok(u32::try_from(count).unwrap_or(u32::MAX))
+}
+
+/// Borrowed, so that calling a visitor moves no more than a pointer.
+pub(super) struct Items<'a, 'de>(pub(super) &'a mut Seq<'de>);
+
+impl<'de> SeqAccess<'de> for Items<'_, 'de> {
+    type Error = Fault;
+
+    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Fault> {
+        match self.0.element()? {
+            None => Ok(None),
+            Some(element) => {
+                let index = self.0.taken;
+                self.0.taken = index.saturating_add(1);
+                match seed.deserialize(element) {
+                    Ok(value) => Ok(Some(value)),
+                    Err(fault) => Err(fault.at(index)),
+                }
+            }
+        }
+    }
+
+    /// Exact. Each element has a byte at least.
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.0.count.saturating_sub(self.0.taken) as usize)
+    }
+}

@@ -1,0 +1,130 @@
+//! The messages whose JSON is no object.
+
+use super::Fault;
+use super::text::{self, Short};
+use crate::Error;
+use crate::error::malformed;
+use crate::schema::FieldKind;
+use crate::wire::Reader;
+
+/// A `Time` or `MicroTime`; `None` for Go's zero, which is `null`.
+pub(super) fn time(kind: FieldKind, message: &[u8]) -> Result<Option<Short>, Error> {
+    if message.is_empty() {
+        return Ok(None);
+    }
+    let (mut seconds, mut nanos) = (0i64, 0i32);
+    let mut fields = Reader::new(message);
+    while let Some((number, value)) = fields.next()? {
+        match number {
+            1 => seconds = value.varint()? as i64,
+            2 => nanos = value.varint()? as i32,
+            _ => {}
+        }
+    }
+    if kind == FieldKind::Time {
+        // Go reads no fractions here.
+        return Ok((seconds != text::ZERO_TIME).then(|| text::time(seconds, None)));
+    }
+    let micros = nanos / 1000;
+    let seconds = seconds.saturating_add(micros.div_euclid(1_000_000).into());
+    let micros = micros.rem_euclid(1_000_000) as u32;
+    let is_zero = seconds == text::ZERO_TIME && micros == 0;
+    Ok((!is_zero).then(|| text::time(seconds, Some(micros))))
+}
+
+/// A `Duration`.
+pub(super) fn duration(message: &[u8]) -> Result<Short, Error> {
+    let mut nanos = 0;
+    let mut fields = Reader::new(message);
+    while let Some((number, value)) = fields.next()? {
+        if number == 1 {
+            nanos = value.varint()? as i64;
+        }
+    }
+    Ok(text::duration(nanos))
+}
+
+/// A `Quantity`.
+pub(super) fn quantity(message: &[u8]) -> Result<&[u8], Error> {
+    Ok(match first(message)? {
+        Some(text) => text,
+        None => b"0",
+    })
+}
+
+/// The text within a `RawExtension`, a `FieldsV1` or JSON; empty for none, which is `null`.
+pub(super) fn raw(message: &[u8]) -> Result<&[u8], Error> {
+    Ok(first(message)?.unwrap_or_default())
+}
+
+/// The bytes of field 1.
+fn first(message: &[u8]) -> Result<Option<&[u8]>, Error> {
+    let mut found = None;
+    let mut fields = Reader::new(message);
+    while let Some((number, value)) = fields.next()? {
+        if number == 1 {
+            found = Some(value.bytes()?);
+        }
+    }
+    Ok(found)
+}
+
+pub(super) enum IntOrText<'de> {
+    Int(i32),
+    Text(&'de [u8]),
+}
+
+pub(super) fn int_or_text(message: &[u8]) -> Result<IntOrText<'_>, Error> {
+    let (mut is_text, mut int, mut text) = (0, 0, &b""[..]);
+    let mut fields = Reader::new(message);
+    while let Some((number, value)) = fields.next()? {
+        match number {
+            1 => is_text = value.varint()?,
+            2 => int = value.varint()? as i32,
+            3 => text = value.bytes()?,
+            _ => {}
+        }
+    }
+    match is_text {
+        0 => Ok(IntOrText::Int(int)),
+        1 => Ok(IntOrText::Text(text)),
+        _ => Err(malformed("neither an integer nor a text")),
+    }
+}
+
+/// What stands for a schema: it, or something else.
+pub(super) enum Schema<'de> {
+    Null,
+    Bool(bool),
+    One(&'de [u8]),
+    /// How many schemas or texts; they are the fields 2 of the message.
+    Many(u32),
+}
+
+pub(super) fn schema(kind: FieldKind, message: &[u8]) -> Result<Schema<'_>, Fault> {
+    let (mut schema, mut allows, mut many) = (None, false, 0u32);
+    let mut fields = Reader::new(message);
+    while let Some((number, value)) = fields.next()? {
+        let is_bool = kind == FieldKind::PropsOrBool;
+        match number {
+            1 if is_bool => allows = value.varint()? != 0,
+            1 | 2 if is_bool == (number == 2) => {
+                let before = schema.replace(value.bytes()?);
+                if before.is_some() {
+                    return Err(Fault::unordered());
+                }
+            }
+            2 => {
+                value.bytes()?;
+                many = many.saturating_add(1);
+            }
+            _ => {}
+        }
+    }
+    Ok(match (schema, kind) {
+        (None, FieldKind::PropsOrBool) => Schema::Bool(allows),
+        (_, FieldKind::PropsOrArray | FieldKind::PropsOrStringArray) if many > 0 => Schema::Many(many),
+        (Some(schema), _) => Schema::One(schema),
+        (None, _) => Schema::Null,
+    })
+}

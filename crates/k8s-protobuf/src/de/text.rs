@@ -1,0 +1,216 @@
+//! What protobuf has as numbers or bytes and JSON as a text, written as Go writes it.
+
+use std::io::Write as _;
+
+/// The seconds of Go's zero time, the beginning of the year 1.
+pub(super) const ZERO_TIME: i64 = -62_135_596_800;
+
+/// A text that needs no allocation.
+#[derive(Clone, Copy)]
+pub(super) struct Short {
+    bytes: [u8; Self::MAX],
+    length: u8,
+}
+
+impl Short {
+    // The longest time has 37 bytes, the longest duration 26.
+    const MAX: usize = 47;
+
+    fn new() -> Self {
+        Self { bytes: [0; Self::MAX], length: 0 }
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        // Only ASCII and whole characters are ever written.
+        std::str::from_utf8(&self.bytes[..usize::from(self.length)]).unwrap_or_default()
+    }
+
+    fn put(&mut self, text: &[u8]) {
+        let from = usize::from(self.length);
+        if let Some(place) = self.bytes.get_mut(from..from + text.len()) {
+            place.copy_from_slice(text);
+            self.length += text.len() as u8;
+        }
+    }
+
+    /// With leading zeros.
+    fn put_digits<const N: usize>(&mut self, mut value: u64) {
+        let mut digits = [b'0'; N];
+        for digit in digits.iter_mut().rev() {
+            *digit += (value % 10) as u8;
+            value /= 10;
+        }
+        self.put(&digits);
+    }
+
+    fn put_number(&mut self, value: impl std::fmt::Display) {
+        let mut digits = [0; 24];
+        let mut rest = &mut digits[..];
+        // A number of 64 bits has 20 digits at most.
+        let _ = write!(rest, "{value}");
+        let length = 24 - rest.len();
+        self.put(&digits[..length]);
+    }
+}
+
+/// RFC 3339 in UTC, of seconds since 1970; with microseconds, always six digits of them, if there are any to write.
+pub(super) fn time(seconds: i64, micros: Option<u32>) -> Short {
+    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400) as u64);
+    let (year, month, day) = date(days);
+    let mut text = Short::new();
+    match u64::try_from(year) {
+        Ok(year) if year <= 9999 => text.put_digits::<4>(year),
+        Ok(year) => text.put_number(year),
+        Err(_) => {
+            text.put(b"-");
+            let year = year.unsigned_abs();
+            if year <= 9999 { text.put_digits::<4>(year) } else { text.put_number(year) }
+        }
+    }
+    for (sign, value) in
+        [(b"-", month), (b"-", day), (b"T", second / 3600), (b":", second / 60 % 60), (b":", second % 60)]
+    {
+        text.put(sign);
+        text.put_digits::<2>(value);
+    }
+    if let Some(micros) = micros {
+        text.put(b".");
+        text.put_digits::<6>(micros.into());
+    }
+    text.put(b"Z");
+    text
+}
+
+/// Year, month and day of a number of days since 1970.
+fn date(days: i64) -> (i64, u64, u64) {
+    // Years from March on, so that the leap day is a year's last; eras are 400 of them.
+    let days = days + 719_468;
+    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097) as u64);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (month, january) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    (year as i64 + era * 400 + january, month, day)
+}
+
+/// Such as `1h2m0.5s`.
+pub(super) fn duration(nanos: i64) -> Short {
+    let mut text = Short::new();
+    if nanos < 0 {
+        text.put(b"-");
+    }
+    let nanos = nanos.unsigned_abs();
+    let seconds = nanos / 1_000_000_000;
+    let (unit, scale): (&[u8], u64) = match nanos {
+        0 => (b"s", 1),
+        1..1_000 => (b"ns", 1),
+        1_000..1_000_000 => ("µs".as_bytes(), 1_000),
+        1_000_000..1_000_000_000 => (b"ms", 1_000_000),
+        _ => {
+            if seconds >= 3600 {
+                text.put_number(seconds / 3600);
+                text.put(b"h");
+            }
+            if seconds >= 60 {
+                text.put_number(seconds / 60 % 60);
+                text.put(b"m");
+            }
+            (b"s", 1_000_000_000)
+        }
+    };
+    let whole = if scale == 1_000_000_000 { seconds % 60 } else { nanos / scale };
+    text.put_number(whole);
+    let mut fraction = nanos % scale;
+    if fraction > 0 {
+        text.put(b".");
+        let mut place = scale / 10;
+        while fraction > 0 {
+            text.put(&[b'0' + (fraction / place) as u8]);
+            fraction %= place;
+            place /= 10;
+        }
+    }
+    text.put(unit);
+    text
+}
+
+/// Base64 with padding.
+pub(super) fn base64(bytes: &[u8]) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let bits =
+            chunk.iter().enumerate().fold(0, |bits, (at, byte)| bits | u32::from(*byte) << (16 - 8 * at));
+        for at in 0..4 {
+            let digit = ALPHABET[(bits >> (18 - 6 * at) & 63) as usize];
+            text.push(if at <= chunk.len() { char::from(digit) } else { '=' });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn times_are_written_as_go_does() {
+        for (seconds, micros, written) in [
+            (0, None, "1970-01-01T00:00:00Z"),
+            (1_709_251_199, None, "2024-02-29T23:59:59Z"),
+            (1_795_279_235, Some(123_456), "2026-11-21T16:40:35.123456Z"),
+            (1_795_279_235, Some(0), "2026-11-21T16:40:35.000000Z"),
+            (-1, None, "1969-12-31T23:59:59Z"),
+            (ZERO_TIME, None, "0001-01-01T00:00:00Z"),
+            (ZERO_TIME - 1, None, "0000-12-31T23:59:59Z"),
+            (253_402_300_800, None, "10000-01-01T00:00:00Z"),
+        ] {
+            assert_eq!(time(seconds, micros).as_str(), written);
+        }
+        for seconds in [i64::MIN, i64::MAX] {
+            assert!(time(seconds, Some(999_999)).as_str().ends_with(".999999Z"));
+        }
+    }
+
+    #[test]
+    fn durations_are_written_as_go_does() {
+        for (nanos, written) in [
+            (0, "0s"),
+            (1, "1ns"),
+            (1_100, "1.1µs"),
+            (2_200_000, "2.2ms"),
+            (3_300_000_000, "3.3s"),
+            (245_000_000_000, "4m5s"),
+            (245_001_000_000, "4m5.001s"),
+            (18_367_001_000_000, "5h6m7.001s"),
+            (480_000_000_001, "8m0.000000001s"),
+            (3_600_000_000_000, "1h0m0s"),
+            (-60_000_000_000, "-1m0s"),
+            (i64::MAX, "2562047h47m16.854775807s"),
+            (i64::MIN, "-2562047h47m16.854775808s"),
+        ] {
+            assert_eq!(duration(nanos).as_str(), written);
+        }
+    }
+
+    #[test]
+    fn bytes_are_written_as_base64() {
+        for (bytes, written) in
+            [(&b""[..], ""), (b"a", "YQ=="), (b"ab", "YWI="), (b"abc", "YWJj"), (b"\xff\xef", "/+8=")]
+        {
+            assert_eq!(base64(bytes), written);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn dates_are_those_of_another_implementation(seconds in ZERO_TIME..253_402_300_800) {
+            let time = time(seconds, None);
+            let parsed: k8s_openapi::jiff::Timestamp = time.as_str().parse().unwrap();
+            prop_assert_eq!(parsed.as_second(), seconds);
+        }
+    }
+}
