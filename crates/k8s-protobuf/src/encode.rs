@@ -28,6 +28,9 @@ mod message;
 mod text;
 
 use serde_json::Value;
+pub(crate) use text::ZERO_TIME;
+#[cfg(test)]
+pub(crate) use text::{bytes, duration, time};
 
 use crate::envelope::MAGIC;
 use crate::error::malformed;

@@ -7,7 +7,9 @@
 //!
 //! - [`Envelope`]: what the server puts around an object, and [`Kind`], what it is;
 //! - [`from_slice`] and [`from_message`]: objects as any type that serde can deserialize;
-//! - [`Metadata`]: who an object is, and its labels; [`without_managed_fields`] cuts what nobody reads.
+//! - [`Metadata`]: who an object is, and its labels; [`without_managed_fields`] cuts what nobody reads;
+//! - [`to_json`]: the text that Go writes for the same object;
+//! - [`encode`]: the way back, for servers.
 //!
 //! No tokio, no kube, no build script and no protoc.
 
@@ -16,6 +18,7 @@ mod de;
 pub mod encode;
 mod envelope;
 mod error;
+mod json;
 mod metadata;
 mod schema;
 mod wire;
@@ -23,5 +26,6 @@ mod wire;
 pub use de::{from_message, from_slice};
 pub use envelope::{CONTENT_TYPE, Envelope, MAGIC, is_protobuf};
 pub use error::Error;
+pub use json::{message_to_json, to_json};
 pub use metadata::{Entries, Metadata, without_managed_fields};
 pub use schema::Kind;

@@ -217,6 +217,11 @@ impl FieldDef {
     }
 }
 
+#[cfg(test)]
+pub(crate) fn all_messages() -> &'static [MessageDef] {
+    &table::MESSAGES
+}
+
 const fn f(number: u8, name: &'static str, kind: FieldKind, flags: u8, message: u16) -> FieldDef {
     FieldDef { number, flags, kind, message, name }
 }

@@ -4,7 +4,7 @@
 pub(crate) const ZERO_TIME: i64 = -62_135_596_800;
 
 /// Seconds since 1970 and nanoseconds of a time of RFC 3339, as Go reads it.
-pub(super) fn time(text: &str) -> Option<(i64, i64)> {
+pub(crate) fn time(text: &str) -> Option<(i64, i64)> {
     let bytes = text.as_bytes();
     let number = |from: usize, length: usize| -> Option<i64> {
         let digits = bytes.get(from..from + length)?;
@@ -68,7 +68,7 @@ fn days(year: i64, month: i64, day: i64) -> Option<i64> {
 }
 
 /// Nanoseconds of a duration as Go writes it, such as `1h2m0.5s`.
-pub(super) fn duration(text: &str) -> Option<i64> {
+pub(crate) fn duration(text: &str) -> Option<i64> {
     let (negative, mut rest) = match text.as_bytes() {
         [b'-', rest @ ..] => (true, rest),
         [b'+', rest @ ..] => (false, rest),
@@ -121,7 +121,7 @@ fn leading(bytes: &[u8]) -> Option<(i128, usize)> {
 }
 
 /// Bytes written as base64, with padding; line ends within are passed over, as in Go.
-pub(super) fn bytes(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn bytes(text: &str) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len() / 4 * 3);
     let (mut bits, mut count, mut padding) = (0u32, 0, 0);
     for byte in text.bytes() {

@@ -1,0 +1,203 @@
+//! JSON within protobuf: checked, then copied.
+
+use super::text::LIMIT;
+use crate::Error;
+use crate::error::malformed;
+
+/// Copies one value of JSON without the white space around its parts, which may be line ends. `depth` is how many objects
+/// and arrays are around it.
+pub(super) fn copy(json: &[u8], depth: usize, out: &mut Vec<u8>) -> Result<(), Error> {
+    // All that is above ASCII stands within texts.
+    std::str::from_utf8(json).map_err(|_| malformed("JSON that is not UTF-8"))?;
+    let mut scan = Scan { json, at: 0, spaces: false };
+    scan.value(depth)?;
+    if scan.spaces {
+        compact(json, out);
+    } else {
+        out.extend_from_slice(json);
+    }
+    Ok(())
+}
+
+struct Scan<'a> {
+    json: &'a [u8],
+    at: usize,
+    /// Whether there is white space to take out.
+    spaces: bool,
+}
+
+impl Scan<'_> {
+    /// Goes over the one value that all of it should be.
+    fn value(&mut self, depth: usize) -> Result<(), Error> {
+        // What is open, innermost in the lowest bit: 1 for an object.
+        let (mut open, mut count) = (0u128, 0);
+        loop {
+            // A value.
+            match self.next()? {
+                opening @ (b'{' | b'[') => {
+                    if depth + count >= LIMIT {
+                        return Err(Error::TooDeep { limit: LIMIT });
+                    }
+                    let object = opening == b'{';
+                    open = open << 1 | u128::from(object);
+                    count += 1;
+                    let closing = if object { b'}' } else { b']' };
+                    if self.peek() != Some(closing) {
+                        if object {
+                            self.key()?;
+                        }
+                        continue;
+                    }
+                }
+                b'"' => self.string()?,
+                b't' => self.word(b"rue")?,
+                b'f' => self.word(b"alse")?,
+                b'n' => self.word(b"ull")?,
+                b'-' => self.number(self.at)?,
+                b'0'..=b'9' => self.number(self.at - 1)?,
+                _ => return Err(wrong()),
+            }
+            // What follows it.
+            loop {
+                if count == 0 {
+                    return if self.peek().is_none() { Ok(()) } else { Err(wrong()) };
+                }
+                let object = open & 1 == 1;
+                match self.next()? {
+                    b',' => {
+                        if object {
+                            self.key()?;
+                        }
+                        break;
+                    }
+                    b'}' if object => {}
+                    b']' if !object => {}
+                    _ => return Err(wrong()),
+                }
+                open >>= 1;
+                count -= 1;
+            }
+        }
+    }
+
+    /// The next byte that is not white space, where it stands.
+    #[inline]
+    fn peek(&mut self) -> Option<u8> {
+        loop {
+            let byte = *self.json.get(self.at)?;
+            if byte > b' ' || !matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {
+                return Some(byte);
+            }
+            self.spaces = true;
+            self.at += 1;
+        }
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<u8, Error> {
+        let byte = self.peek().ok_or_else(wrong)?;
+        self.at += 1;
+        Ok(byte)
+    }
+
+    fn key(&mut self) -> Result<(), Error> {
+        if self.next()? != b'"' {
+            return Err(wrong());
+        }
+        self.string()?;
+        if self.next()? != b':' {
+            return Err(wrong());
+        }
+        Ok(())
+    }
+
+    /// The rest of a text.
+    #[inline]
+    fn string(&mut self) -> Result<(), Error> {
+        loop {
+            let rest = self.json.get(self.at..).ok_or_else(wrong)?;
+            let plain = rest
+                .iter()
+                .position(|byte| *byte < 0x20 || *byte == b'"' || *byte == b'\\')
+                .ok_or_else(wrong)?;
+            self.at += plain + 1;
+            match rest[plain] {
+                b'"' => return Ok(()),
+                b'\\' => {
+                    let length = match rest.get(plain + 1) {
+                        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => 1,
+                        Some(b'u') => {
+                            let digits = rest.get(plain + 2..plain + 6).ok_or_else(wrong)?;
+                            if !digits.iter().all(u8::is_ascii_hexdigit) {
+                                return Err(wrong());
+                            }
+                            5
+                        }
+                        _ => return Err(wrong()),
+                    };
+                    self.at += length;
+                }
+                _ => return Err(wrong()),
+            }
+        }
+    }
+
+    fn word(&mut self, rest: &[u8]) -> Result<(), Error> {
+        if !self.json[self.at..].starts_with(rest) {
+            return Err(wrong());
+        }
+        self.at += rest.len();
+        Ok(())
+    }
+
+    /// A number whose first digit is here.
+    fn number(&mut self, first: usize) -> Result<(), Error> {
+        self.at = first;
+        let whole = self.digits()?;
+        if whole > 1 && self.json[first] == b'0' {
+            return Err(wrong());
+        }
+        if self.json.get(self.at) == Some(&b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if let Some(b'e' | b'E') = self.json.get(self.at) {
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.json.get(self.at) {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        Ok(())
+    }
+
+    /// One digit or more.
+    fn digits(&mut self) -> Result<usize, Error> {
+        let rest = self.json.get(self.at..).unwrap_or_default();
+        let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        self.at += count;
+        if count == 0 { Err(wrong()) } else { Ok(count) }
+    }
+}
+
+/// Copies JSON that was checked, without white space outside of texts.
+fn compact(json: &[u8], out: &mut Vec<u8>) {
+    let (mut text, mut escape) = (false, false);
+    out.extend(json.iter().copied().filter(|byte| {
+        if text {
+            (text, escape) = (escape || *byte != b'"', !escape && *byte == b'\\');
+            true
+        } else {
+            text = *byte == b'"';
+            !matches!(byte, b' ' | b'\n' | b'\r' | b'\t')
+        }
+    }));
+}
+
+#[cold]
+fn wrong() -> Error {
+    malformed("raw bytes that are no JSON")
+}
+
+#[cfg(test)]
+mod tests;

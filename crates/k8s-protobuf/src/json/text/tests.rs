@@ -1,0 +1,102 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
+    let mut out = Vec::new();
+    write(&mut out);
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn floats_are_as_in_go() {
+    for (value, written) in [
+        (0.0, "0"),
+        (-0.0, "-0"),
+        (1.0, "1"),
+        (-2.5, "-2.5"),
+        (1e20, "100000000000000000000"),
+        (1e21, "1e21"),
+        (1e-6, "0.000001"),
+        (1e-7, "1e-7"),
+        (f64::MAX, "1.7976931348623157e308"),
+    ] {
+        assert_eq!(text(|out| float(value, out).unwrap()), written);
+    }
+    assert!(float(f64::NAN, &mut Vec::new()).is_err());
+    assert!(float(f64::INFINITY, &mut Vec::new()).is_err());
+}
+
+#[test]
+fn durations_are_as_in_go() {
+    for (nanos, written) in [
+        (0, "0s"),
+        (1, "1ns"),
+        (1_100, "1.1µs"),
+        (2_200_000, "2.2ms"),
+        (3_300_000_000, "3.3s"),
+        (245_000_000_000, "4m5s"),
+        (245_001_000_000, "4m5.001s"),
+        (18_367_001_000_000, "5h6m7.001s"),
+        (480_000_000_001, "8m0.000000001s"),
+        (3_600_000_000_000, "1h0m0s"),
+        (-60_000_000_000, "-1m0s"),
+        (i64::MAX, "2562047h47m16.854775807s"),
+        (i64::MIN, "-2562047h47m16.854775808s"),
+    ] {
+        assert_eq!(text(|out| duration(nanos, out)), format!("\"{written}\""));
+    }
+}
+
+#[test]
+fn strings_are_escaped_where_json_asks_for_it() {
+    let written = text(|out| string("a\"\\\n\r\t\u{0}\u{1f}\u{7f}<>&é\u{2028}".as_bytes(), out).unwrap());
+    assert_eq!(written, "\"a\\\"\\\\\\n\\r\\t\\u0000\\u001f\u{7f}<>&é\u{2028}\"");
+    assert!(string(b"a\xc3", &mut Vec::new()).is_err());
+}
+
+proptest! {
+    #[test]
+    fn strings_are_read_back(value: String) {
+        let written = text(|out| string(value.as_bytes(), out).unwrap());
+        prop_assert_eq!(serde_json::from_str::<String>(&written).unwrap(), value);
+    }
+
+    #[test]
+    fn integers_are_read_back(value: i64) {
+        prop_assert_eq!(text(|out| integer(value, out)), value.to_string());
+    }
+
+    #[test]
+    fn floats_are_read_back(bits: u64) {
+        let value = f64::from_bits(bits);
+        prop_assume!(value.is_finite());
+        let written = text(|out| float(value, out).unwrap());
+        prop_assert!(written.len() < 30);
+        prop_assert_eq!(written.parse::<f64>().unwrap(), value);
+    }
+
+    #[test]
+    fn bytes_are_read_back(bytes: Vec<u8>) {
+        let written = text(|out| base64(&bytes, out));
+        prop_assert_eq!(crate::encode::bytes(written.trim_matches('"')), Some(bytes));
+    }
+
+    #[test]
+    fn times_are_read_back(seconds in YEAR_0..YEAR_10000, micros in 0u32..1_000_000) {
+        let mut message = Vec::new();
+        for (tag, value) in [(8, seconds as u64), (16, u64::from(micros * 1000))] {
+            crate::wire::put_varint(tag, &mut message);
+            crate::wire::put_varint(value, &mut message);
+        }
+        let written = text(|out| time(&message, true, out).unwrap());
+        let read = crate::encode::time(written.trim_matches('"'));
+        prop_assert_eq!(read, Some((seconds, i64::from(micros) * 1000)));
+    }
+
+    #[test]
+    fn durations_are_read_back(nanos: i64) {
+        let written = text(|out| duration(nanos, out));
+        prop_assert_eq!(crate::encode::duration(written.trim_matches('"')), Some(nanos));
+    }
+}

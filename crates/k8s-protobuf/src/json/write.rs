@@ -1,0 +1,404 @@
+//! One pass over a message, writing JSON.
+
+use super::text::{self, parts};
+use super::{raw, text::LIMIT};
+use crate::error::malformed;
+use crate::schema::{FieldDef, FieldKind, MessageDef, flags};
+use crate::wire::{Reader, Value};
+use crate::{Envelope, Error, Kind, is_protobuf};
+
+/// Why writing stops.
+pub(super) enum Stop {
+    /// Fields are not in the order in which Kubernetes writes them, or repeated.
+    Order,
+    Error(Error),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl From<Stop> for Error {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Order => malformed("fields in an order that cannot be read"),
+            Stop::Error(error) => error,
+        }
+    }
+}
+
+type Written = Result<(), Stop>;
+
+/// Writes an object with what it is. `depth` is how many objects and arrays are around it.
+pub(super) fn object(kind: Kind, bytes: &[u8], depth: usize, out: &mut Vec<u8>) -> Written {
+    let depth = deeper(depth)?;
+    out.push(b'{');
+    // The only kind that does not say what it is.
+    if kind.name() != "WatchEvent" {
+        for part in ["\"kind\":\"", kind.name(), "\",\"apiVersion\":\"", kind.api_version(), "\""] {
+            out.extend_from_slice(part.as_bytes());
+        }
+    }
+    fields(kind.message(), bytes, depth, out)?;
+    out.push(b'}');
+    Ok(())
+}
+
+pub(super) fn message(def: &MessageDef, bytes: &[u8], depth: usize, out: &mut Vec<u8>) -> Written {
+    let depth = deeper(depth)?;
+    out.push(b'{');
+    fields(def, bytes, depth, out)?;
+    out.push(b'}');
+    Ok(())
+}
+
+fn deeper(depth: usize) -> Result<usize, Error> {
+    if depth < LIMIT { Ok(depth + 1) } else { Err(Error::TooDeep { limit: LIMIT }) }
+}
+
+fn fields(def: &MessageDef, bytes: &[u8], depth: usize, out: &mut Vec<u8>) -> Written {
+    let mut reader = Reader::new(bytes);
+    // The fields of the table that were written or passed over.
+    let mut done = 0;
+    while let Some((number, value)) = reader.next()? {
+        let Some(place) = place(def, number, done)? else { continue };
+        for field in &def.fields[done..place] {
+            absent(field, depth, out)?;
+        }
+        done = place + 1;
+        let field = &def.fields[place];
+        if field.has(flags::REPEATED) {
+            repeated(field, value, &mut reader, depth, out)?;
+        } else if field.has(flags::MAP) {
+            map(field, value, &mut reader, depth, out)?;
+        } else {
+            single(field, value, depth, out)?;
+        }
+    }
+    def.fields[done..].iter().try_for_each(|field| absent(field, depth, out))
+}
+
+/// Where the field with this number stands; `None` if there is none.
+#[inline]
+fn place(def: &MessageDef, number: u32, done: usize) -> Result<Option<usize>, Stop> {
+    let mut place = done;
+    while let Some(field) = def.fields.get(place) {
+        match u32::from(field.number) {
+            found if found < number => place += 1,
+            found if found == number => return Ok(Some(place)),
+            _ => break,
+        }
+    }
+    // Unknown, unless it was there before.
+    if def.fields[..done].iter().any(|field| u32::from(field.number) == number) {
+        return Err(Stop::Order);
+    }
+    Ok(None)
+}
+
+fn repeated(
+    field: &FieldDef,
+    first: Value<'_>,
+    reader: &mut Reader<'_>,
+    depth: usize,
+    out: &mut Vec<u8>,
+) -> Written {
+    let depth = deeper(depth)?;
+    key(field.name, out);
+    out.push(b'[');
+    value(field, first, depth, out)?;
+    while let Some(item) = run(field, reader)? {
+        out.push(b',');
+        value(field, item, depth, out)?;
+    }
+    out.push(b']');
+    Ok(())
+}
+
+/// The next value of the field, if it follows.
+#[inline]
+fn run<'a>(field: &FieldDef, reader: &mut Reader<'a>) -> Result<Option<Value<'a>>, Error> {
+    let mut ahead = *reader;
+    match ahead.next()? {
+        Some((number, value)) if number == u32::from(field.number) => {
+            *reader = ahead;
+            Ok(Some(value))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn map(
+    field: &FieldDef,
+    first: Value<'_>,
+    reader: &mut Reader<'_>,
+    depth: usize,
+    out: &mut Vec<u8>,
+) -> Written {
+    let depth = deeper(depth)?;
+    key(field.name, out);
+    let before = out.len();
+    out.push(b'{');
+    let mut rest = *reader;
+    let mut last = entry(first)?;
+    map_entry(field, last, depth, out)?;
+    while let Some(next) = run(field, &mut rest)? {
+        let next = entry(next)?;
+        if next.0 <= last.0 {
+            out.truncate(before);
+            return unsorted_map(field, first, reader, depth, out);
+        }
+        last = next;
+        out.push(b',');
+        map_entry(field, next, depth, out)?;
+    }
+    *reader = rest;
+    out.push(b'}');
+    Ok(())
+}
+
+/// A map whose keys are not as Go sorts them, so that there may be two of a kind: the last counts.
+fn unsorted_map(
+    field: &FieldDef,
+    first: Value<'_>,
+    reader: &mut Reader<'_>,
+    depth: usize,
+    out: &mut Vec<u8>,
+) -> Written {
+    let mut entries = vec![entry(first)?];
+    while let Some(next) = run(field, reader)? {
+        entries.push(entry(next)?);
+    }
+    // Stable, so that the last of a key is the first after turning all around.
+    entries.reverse();
+    entries.sort_by_key(|(key, _)| *key);
+    entries.dedup_by_key(|(key, _)| *key);
+    out.push(b'{');
+    for (at, entry) in entries.into_iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        map_entry(field, entry, depth, out)?;
+    }
+    out.push(b'}');
+    Ok(())
+}
+
+/// Key and value of an entry.
+fn entry(value: Value<'_>) -> Result<(&[u8], Option<Value<'_>>), Error> {
+    let [key, value, _] = parts(value.bytes()?)?;
+    Ok((key.map_or(Ok(&[][..]), Value::bytes)?, value))
+}
+
+fn map_entry(
+    field: &FieldDef,
+    (key, held): (&[u8], Option<Value<'_>>),
+    depth: usize,
+    out: &mut Vec<u8>,
+) -> Written {
+    text::string(key, out)?;
+    out.push(b':');
+    match held {
+        Some(held) => value(field, held, depth, out),
+        None => zero(field, depth, out),
+    }
+}
+
+/// Writes a field that is there: its name and value, unless it is left out when it is empty.
+fn single(field: &FieldDef, held: Value<'_>, depth: usize, out: &mut Vec<u8>) -> Written {
+    if field.has(flags::INLINE) {
+        return fields(field.message(), held.bytes()?, depth, out);
+    }
+    if field.flags & (flags::OMIT_EMPTY | flags::OMIT_ZERO) != 0 {
+        let pointer = field.has(flags::POINTER);
+        let empty = match (field.kind, held) {
+            // What has no fields is a slice without items, or the zero time: pointers or not.
+            (FieldKind::Bytes | FieldKind::StrList, Value::Bytes(bytes)) => bytes.is_empty(),
+            (FieldKind::Time | FieldKind::MicroTime, Value::Bytes(bytes)) => {
+                field.has(flags::OMIT_ZERO)
+                    && !pointer
+                    && text::instant(bytes, field.kind == FieldKind::MicroTime)?.is_none()
+            }
+            (FieldKind::Str, Value::Bytes(bytes)) => !pointer && bytes.is_empty(),
+            (FieldKind::Bool | FieldKind::I64, Value::Varint(value)) => !pointer && value == 0,
+            (FieldKind::I32, Value::Varint(value)) => !pointer && value as i32 == 0,
+            (FieldKind::F64, Value::Fixed64(bits)) => !pointer && f64::from_bits(bits) == 0.0,
+            _ => false,
+        };
+        if empty {
+            return Ok(());
+        }
+    }
+    key(field.name, out);
+    value(field, held, depth, out)
+}
+
+/// Writes a field that is not there: Go's types have all of them.
+fn absent(field: &FieldDef, depth: usize, out: &mut Vec<u8>) -> Written {
+    if field.has(flags::OMIT_ZERO)
+        || field.flags & (flags::POINTER | flags::OMIT_EMPTY) == flags::POINTER | flags::OMIT_EMPTY
+    {
+        return Ok(());
+    }
+    if field.has(flags::INLINE) {
+        return fields(field.message(), &[], depth, out);
+    }
+    if field.has(flags::POINTER) {
+        key(field.name, out);
+        // Servers make the items of a list that has none an empty array.
+        out.extend_from_slice(if field.has(flags::LIST_ITEMS) { b"[]" } else { b"null" });
+        return Ok(());
+    }
+    if field.has(flags::OMIT_EMPTY) && is_scalar(field.kind) {
+        return Ok(());
+    }
+    key(field.name, out);
+    zero(field, depth, out)
+}
+
+/// Whether Go's `omitempty` leaves out the zero value: not so for structs.
+fn is_scalar(kind: FieldKind) -> bool {
+    use FieldKind::{Bool, Bytes, F64, I32, I64, Str, StrList};
+    matches!(kind, Str | Bytes | Bool | I32 | I64 | F64 | StrList)
+}
+
+/// Writes the value that has no fields.
+fn zero(field: &FieldDef, depth: usize, out: &mut Vec<u8>) -> Written {
+    let written: &[u8] = match field.kind {
+        FieldKind::Message => return message(field.message(), &[], depth, out),
+        FieldKind::Str | FieldKind::Bytes => b"\"\"",
+        FieldKind::Bool | FieldKind::PropsOrBool => b"false",
+        FieldKind::I32 | FieldKind::I64 | FieldKind::F64 | FieldKind::IntOrString => b"0",
+        FieldKind::Time | FieldKind::MicroTime => b"null",
+        FieldKind::Duration => b"\"0s\"",
+        FieldKind::Quantity => b"\"0\"",
+        FieldKind::RawJson | FieldKind::PropsOrArray | FieldKind::PropsOrStringArray => b"null",
+        FieldKind::StrList => b"[]",
+    };
+    out.extend_from_slice(written);
+    Ok(())
+}
+
+/// Writes one value.
+fn value(field: &FieldDef, held: Value<'_>, depth: usize, out: &mut Vec<u8>) -> Written {
+    match field.kind {
+        FieldKind::Message => message(field.message(), held.bytes()?, depth, out)?,
+        FieldKind::Str => text::string(held.bytes()?, out)?,
+        FieldKind::Bytes => text::base64(held.bytes()?, out),
+        FieldKind::Bool => out.extend_from_slice(if held.varint()? != 0 { b"true" } else { b"false" }),
+        FieldKind::I32 => text::integer((held.varint()? as i32).into(), out),
+        FieldKind::I64 => text::integer(held.varint()? as i64, out),
+        FieldKind::F64 => match held {
+            Value::Fixed64(bits) => text::float(f64::from_bits(bits), out)?,
+            _ => return Err(malformed("another encoding where a float should be").into()),
+        },
+        FieldKind::Time => text::time(held.bytes()?, false, out)?,
+        FieldKind::MicroTime => text::time(held.bytes()?, true, out)?,
+        FieldKind::Duration => {
+            let [nanos, ..] = parts(held.bytes()?)?;
+            text::duration(nanos.map_or(Ok(0), Value::varint)? as i64, out);
+        }
+        FieldKind::Quantity => match parts(held.bytes()?)?[0].map_or(Ok(&[][..]), Value::bytes)? {
+            b"" => out.extend_from_slice(b"\"0\""),
+            quantity => text::string(quantity, out)?,
+        },
+        FieldKind::IntOrString => {
+            let [kind, int, string] = parts(held.bytes()?)?;
+            match kind.map_or(Ok(0), Value::varint)? {
+                0 => text::integer((int.map_or(Ok(0), Value::varint)? as i32).into(), out),
+                1 => text::string(string.map_or(Ok(&[][..]), Value::bytes)?, out)?,
+                _ => return Err(malformed("neither an integer nor a string").into()),
+            }
+        }
+        FieldKind::RawJson => raw_json(held.bytes()?, depth, out)?,
+        FieldKind::StrList => strings(1, Reader::new(held.bytes()?), depth, out)?,
+        FieldKind::PropsOrArray | FieldKind::PropsOrBool | FieldKind::PropsOrStringArray => {
+            props(field, held.bytes()?, depth, out)?;
+        }
+    }
+    Ok(())
+}
+
+fn raw_json(bytes: &[u8], depth: usize, out: &mut Vec<u8>) -> Written {
+    match parts(bytes)?[0].map_or(Ok(&[][..]), Value::bytes)? {
+        b"" => out.extend_from_slice(b"null"),
+        object if is_protobuf(object) => {
+            let (kind, message) = Envelope::parse(object)?.message()?;
+            self::object(kind, message, depth, out)?;
+        }
+        json => raw::copy(json, depth, out)?,
+    }
+    Ok(())
+}
+
+/// Writes the texts with this number as an array.
+fn strings(number: u32, mut reader: Reader<'_>, depth: usize, out: &mut Vec<u8>) -> Written {
+    deeper(depth)?;
+    out.push(b'[');
+    while let Some((found, value)) = reader.next()? {
+        if found == number {
+            comma(out);
+            text::string(value.bytes()?, out)?;
+        }
+    }
+    out.push(b']');
+    Ok(())
+}
+
+/// Writes a JSON schema, or what may stand instead of one.
+fn props(field: &FieldDef, bytes: &[u8], depth: usize, out: &mut Vec<u8>) -> Written {
+    // The array or the boolean has one number, the schema the other.
+    let schema_number = if field.kind == FieldKind::PropsOrBool { 2 } else { 1 };
+    let (mut schema, mut others, mut allows) = (None, false, false);
+    let mut reader = Reader::new(bytes);
+    while let Some((number, value)) = reader.next()? {
+        match number {
+            1 | 2 if number == schema_number && schema.is_some() => return Err(Stop::Order),
+            1 | 2 if number == schema_number => schema = Some(value.bytes()?),
+            1 => allows = value.varint()? != 0,
+            2 => others = true,
+            _ => {}
+        }
+    }
+    let schemas = |depth, out: &mut Vec<u8>| {
+        let (mut reader, depth) = (Reader::new(bytes), deeper(depth)?);
+        out.push(b'[');
+        while let Some((number, value)) = reader.next()? {
+            if number == 2 {
+                comma(out);
+                message(field.message(), value.bytes()?, depth, out)?;
+            }
+        }
+        out.push(b']');
+        Ok::<(), Stop>(())
+    };
+    match (field.kind, schema) {
+        (FieldKind::PropsOrArray, _) if others => schemas(depth, out)?,
+        (FieldKind::PropsOrStringArray, _) if others => strings(2, Reader::new(bytes), depth, out)?,
+        (_, Some(schema)) => message(field.message(), schema, depth, out)?,
+        (FieldKind::PropsOrBool, None) => out.extend_from_slice(if allows { b"true" } else { b"false" }),
+        (_, None) => out.extend_from_slice(b"null"),
+    }
+    Ok(())
+}
+
+/// A comma, unless this is the first item of an array.
+fn comma(out: &mut Vec<u8>) {
+    if out.last() != Some(&b'[') {
+        out.push(b',');
+    }
+}
+
+/// The name of a field, after a comma unless it is the first.
+#[inline]
+fn key(name: &str, out: &mut Vec<u8>) {
+    // No value ends with an opening brace.
+    if out.last() != Some(&b'{') {
+        out.push(b',');
+    }
+    out.push(b'"');
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\":");
+}
