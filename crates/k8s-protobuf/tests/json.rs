@@ -18,7 +18,7 @@ fn every_object_becomes_what_go_writes() {
         let Some((kind, message)) = pair.message() else { continue };
         let expected: Value = serde_json::from_slice(&pair.json).unwrap();
         let json = json_of(kind, message).unwrap_or_else(|error| panic!("{}: {error}", pair.name));
-        corpus::assert_same(&json, &expected, &pair.name);
+        assert_same(&json, &expected, &pair.name);
     }
 }
 
@@ -31,13 +31,13 @@ fn what_is_written_is_read_as_the_same_json() {
         let mut written = Vec::new();
         encode::message(kind, &object, &mut written).unwrap_or_else(|error| panic!("{}: {error}", pair.name));
         // JSON does not tell all that Go has: nil or empty, a pointer to nothing or none, how raw JSON was written.
-        let testdata = pair.name.ends_with(".pb") && kind.name() != "WatchEvent" && pair.exact;
-        assert!(written == message || !testdata, "{}", pair.name);
+        let exact = pair.name.ends_with(".json") && !pair.name.contains(".after_roundtrip.");
+        assert!(written == message || !exact || kind.name() == "WatchEvent", "{}", pair.name);
         equal += usize::from(written == message);
         let mut json = Vec::new();
         message_to_json(kind, &written, &mut json).unwrap();
         let json = serde_json::from_slice(&json).unwrap();
-        corpus::assert_same(&without_nulls(json), &without_nulls(object), &pair.name);
+        assert_same(&without_nulls(json), &without_nulls(object), &pair.name);
     }
     eprintln!("{equal} of {} are as Go writes them, byte for byte", pairs.len());
 }
@@ -53,4 +53,32 @@ fn without_nulls(mut value: Value) -> Value {
         _ => {}
     }
     value
+}
+
+/// Fails with where two objects differ.
+fn assert_same(json: &Value, expected: &Value, name: &str) {
+    let mut found = Vec::new();
+    differences(json, expected, "", &mut found);
+    assert!(found.is_empty(), "{name}: {found:#?}");
+}
+
+/// Where two values differ.
+fn differences(a: &Value, b: &Value, path: &str, out: &mut Vec<String>) {
+    match (a, b) {
+        (Value::Object(a), Value::Object(b)) => {
+            for key in a.keys().chain(b.keys().filter(|key| !a.contains_key(*key))) {
+                match (a.get(key), b.get(key)) {
+                    (Some(a), Some(b)) => differences(a, b, &format!("{path}.{key}"), out),
+                    (a, b) => out.push(format!("{path}.{key}: {a:?}, Go has {b:?}")),
+                }
+            }
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            for (at, (a, b)) in a.iter().zip(b).enumerate() {
+                differences(a, b, &format!("{path}[{at}]"), out);
+            }
+        }
+        (a, b) if a == b => {}
+        (a, b) => out.push(format!("{path}: {a}, Go has {b}")),
+    }
 }
