@@ -8,4 +8,4 @@ mod wire;
 pub use deltas::deltas;
 pub use gateway::gateway_query;
 pub use selectors::selectors;
-pub use wire::{json_list, watch};
+pub use wire::{json_list, protobuf_list, protobuf_watch, watch};

@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 use informer::wire::{
-    JsonListSplitter, ListPart, ObjectHead, Status, WatchFrame, JsonWatchSplitter, without_managed_fields,
+    JsonListSplitter, JsonWatchSplitter, ListPart, ObjectHead, ProtobufListSplitter, ProtobufWatchSplitter,
+    Status, WatchFrame, Wire, WireObject, without_managed_fields,
 };
 use serde_json::Value;
 
@@ -70,6 +71,62 @@ pub fn watch(data: &[u8]) {
             object(parsed.object.bytes());
         }
     }
+}
+
+/// As [`json_list`], for protobuf.
+pub fn protobuf_list(data: &[u8]) {
+    let Some((seed, body)) = data.split_first() else { return };
+    let split = |chunk: usize| {
+        let mut splitter = ProtobufListSplitter::with_max_object_bytes(LIMIT);
+        let mut parts = Vec::new();
+        for chunk in body.chunks(chunk) {
+            if splitter.push(Bytes::copy_from_slice(chunk), &mut parts).is_err() {
+                break;
+            }
+        }
+        let items: Vec<WireObject> = parts.into_iter().map(|ListPart::Item(item)| item).collect();
+        (items, splitter.finish())
+    };
+    let (items, head) = split(body.len().max(1));
+    assert_eq!((items.clone(), head), split(usize::from(*seed % 16) + 1));
+    assert!(items.iter().map(|item| item.bytes().len()).sum::<usize>() <= body.len());
+    for item in &items {
+        message(item);
+    }
+    _ = Status::of_body(body);
+}
+
+/// As [`watch`], for protobuf.
+pub fn protobuf_watch(data: &[u8]) {
+    let Some((seed, body)) = data.split_first() else { return };
+    let split = |chunk: usize| {
+        let mut splitter = ProtobufWatchSplitter::with_max_object_bytes(LIMIT);
+        let mut frames = Vec::new();
+        for chunk in body.chunks(chunk) {
+            if splitter.push(Bytes::copy_from_slice(chunk), &mut frames).is_err() {
+                break;
+            }
+        }
+        (frames, splitter.finish())
+    };
+    let (frames, end) = split(body.len().max(1));
+    assert_eq!((frames.clone(), end), split(usize::from(*seed % 16) + 1));
+    for frame in &frames {
+        if let Ok(parsed) = WatchFrame::parse_protobuf(frame) {
+            message(&parsed.object);
+        }
+    }
+}
+
+/// Reading the head of a message never panics, and does not depend on managedFields.
+fn message(object: &WireObject) {
+    _ = ObjectHead::of_bookmark(object.wire());
+    _ = Status::of(object.wire());
+    let Ok(head) = ObjectHead::of(object.wire()) else { return };
+    let mut scratch = Vec::new();
+    let short = object.wire().without_managed_fields(&head, &mut scratch);
+    assert!(matches!(short, Wire::Protobuf(..)));
+    assert_eq!(ObjectHead::of(short).as_ref(), Ok(&head));
 }
 
 /// Reading an object's head never panics, agrees with serde_json, and does not depend on managedFields.

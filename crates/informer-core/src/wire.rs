@@ -1,21 +1,24 @@
 //! From the bytes of an API server to single objects, as the bytes stream in.
 //!
-//! A body is never held whole and a list never exists as one value: [`JsonListSplitter`] cuts a list's body
-//! into the texts of its items, [`JsonWatchSplitter`] a watch's body into frames, each a slice of the chunk it
-//! arrived in unless a chunk border runs through it. [`WatchFrame`] takes a frame apart, [`ObjectHead`]
-//! reads what the store needs of any object, whatever its kind, and [`Status`] is how a server says no.
+//! A body is never held whole and a list never exists as one value: [`JsonListSplitter`] and [`ProtobufListSplitter`]
+//! cut a list's body into its items, [`JsonWatchSplitter`] and [`ProtobufWatchSplitter`] a watch's body into frames,
+//! each a slice of the chunk it arrived in unless a chunk border runs through it. [`WatchFrame`] takes a frame apart,
+//! [`ObjectHead`] reads what the store needs of any object ([`Wire`]), whatever its kind and encoding, and [`Status`] is
+//! how a server says no.
 //!
-//! The splitters look at braces, brackets and strings only; whether an item is valid JSON shows when it is
-//! parsed. Everything here speaks JSON; the parts another encoding shares are [`ListPart`], [`ListHead`],
-//! [`WatchFrame`], [`ObjectHead`] and [`FrameError`].
+//! The splitters look at no more than they need: in JSON at braces, brackets and strings, in protobuf at the fields of
+//! the list. Whether an item is whole shows when it is read.
 
 mod collect;
 mod frame;
 mod head;
 mod json_list;
 mod json_watch;
+mod list;
 mod members;
 mod object;
+mod protobuf_list;
+mod protobuf_watch;
 mod scan;
 mod status;
 #[cfg(test)]
@@ -23,9 +26,12 @@ mod testing;
 
 pub use frame::{WatchEventType, WatchFrame};
 pub use head::{HeadError, ObjectHead, without_managed_fields};
-pub use json_list::{JsonListSplitter, ListHead, ListPart};
+pub use json_list::JsonListSplitter;
 pub use json_watch::JsonWatchSplitter;
+pub use list::{ListHead, ListPart};
 pub use object::{Wire, WireObject};
+pub use protobuf_list::ProtobufListSplitter;
+pub use protobuf_watch::ProtobufWatchSplitter;
 pub use status::{Status, StatusCause};
 
 /// How large one object or watch frame may be unless told otherwise, in bytes: 16 MiB, where API servers
@@ -59,12 +65,27 @@ pub enum FrameError {
         /// What should have stood there.
         expected: &'static str,
     },
+    /// Protobuf of a kind that the library does not know.
+    #[error("{api_version} {kind} is no built-in kind, and can be read in JSON only")]
+    UnknownKind {
+        /// Group and version, at most 128 characters of it.
+        api_version: String,
+        /// The kind, at most 128 characters of it.
+        kind: String,
+    },
     /// A watch frame of a type that no server should send.
     #[error("watch event of unknown type {found:?}")]
     UnknownEventType {
         /// The type, at most 64 characters of it.
         found: String,
     },
+}
+
+impl FrameError {
+    fn unknown_kind(api_version: &str, kind: &str) -> Self {
+        let shortened = |text: &str| text.chars().take(128).collect();
+        Self::UnknownKind { api_version: shortened(api_version), kind: shortened(kind) }
+    }
 }
 
 /// Where in `json` a parser gave up, in bytes.

@@ -10,6 +10,8 @@
 //! - [`Metadata`]: who an object is, and its labels; [`without_managed_fields`] cuts what nobody reads;
 //! - [`to_json`]: the text that Go writes for the same object;
 //! - [`encode`]: the way back, for servers.
+//! - [`Reader`]: the fields of any message, for what has no other reader;
+//! - [`Metadata`]: who an object is, and its labels; [`without_managed_fields`] cuts what nobody reads.
 //!
 //! No tokio, no kube, no build script and no protoc.
 
@@ -29,3 +31,4 @@ pub use error::Error;
 pub use json::{message_to_json, to_json};
 pub use metadata::{Entries, Metadata, without_managed_fields};
 pub use schema::Kind;
+pub use wire::{Reader, Value};

@@ -1,37 +1,66 @@
 //! Protobuf's own encoding: numbered fields, one after the other.
 
+use std::fmt;
+
 use crate::Error;
 use crate::error::malformed;
 
 /// Goes through the fields of one message. Cheap to copy: a place in the bytes.
+///
+/// # Examples
+/// ```
+/// use k8s_protobuf::Reader;
+///
+/// // 1: "hi", 2: 150
+/// let mut fields = Reader::new(b"\x0a\x02hi\x10\x96\x01");
+/// let (number, value) = fields.next()?.expect("there are two");
+/// assert_eq!((number, value.text()?), (1, "hi"));
+/// let (number, value) = fields.next()?.expect("there are two");
+/// assert_eq!((number, value.varint()?), (2, 150));
+/// assert_eq!(fields.next()?, None);
+/// # Ok::<(), k8s_protobuf::Error>(())
+/// ```
 #[derive(Clone, Copy)]
-pub(crate) struct Reader<'a> {
+pub struct Reader<'a> {
     rest: &'a [u8],
 }
 
 /// The value of one field as it is encoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Value<'a> {
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Value<'a> {
+    /// The bits of an integer or a bool.
     Varint(u64),
+    /// The bits of a double.
     Fixed64(u64),
+    /// The bits of a float.
     Fixed32(u32),
     /// A text, bytes, a message, or one entry of a map.
     Bytes(&'a [u8]),
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) fn new(message: &'a [u8]) -> Self {
+    /// Begins at the message's first field.
+    #[must_use]
+    pub fn new(message: &'a [u8]) -> Self {
         Self { rest: message }
     }
 
     /// What was not read yet.
-    pub(crate) fn rest(&self) -> &'a [u8] {
+    #[must_use]
+    pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
     /// The next field: number and value; `None` at the end of the message.
+    ///
+    /// # Errors
+    /// When the message ends within the field, or the field is no protobuf.
     #[inline]
-    pub(crate) fn next(&mut self) -> Result<Option<(u32, Value<'a>)>, Error> {
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "an error ends it for good, which an iterator's user may not expect"
+    )]
+    pub fn next(&mut self) -> Result<Option<(u32, Value<'a>)>, Error> {
         if self.rest.is_empty() {
             return Ok(None);
         }
@@ -122,18 +151,51 @@ impl<'a> Reader<'a> {
 
 impl<'a> Value<'a> {
     /// The bytes of a text, bytes, message or map entry.
-    pub(crate) fn bytes(self) -> Result<&'a [u8], Error> {
+    ///
+    /// # Errors
+    /// When it is a number.
+    pub fn bytes(self) -> Result<&'a [u8], Error> {
         match self {
             Self::Bytes(bytes) => Ok(bytes),
             _ => Err(malformed("a number where bytes should be")),
         }
     }
 
+    /// The text.
+    ///
+    /// # Errors
+    /// When it is a number, or not UTF-8.
+    pub fn text(self) -> Result<&'a str, Error> {
+        std::str::from_utf8(self.bytes()?).map_err(|_| malformed("a text that is not UTF-8"))
+    }
+
     /// The bits of an integer or a bool.
-    pub(crate) fn varint(self) -> Result<u64, Error> {
+    ///
+    /// # Errors
+    /// When it is encoded otherwise.
+    pub fn varint(self) -> Result<u64, Error> {
         match self {
             Self::Varint(value) => Ok(value),
             _ => Err(malformed("another encoding where an integer should be")),
+        }
+    }
+}
+
+/// Without the content.
+impl fmt::Debug for Reader<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader").field("rest", &self.rest.len()).finish()
+    }
+}
+
+/// Without the content.
+impl fmt::Debug for Value<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Varint(_) => f.write_str("Varint"),
+            Self::Fixed64(_) => f.write_str("Fixed64"),
+            Self::Fixed32(_) => f.write_str("Fixed32"),
+            Self::Bytes(bytes) => write!(f, "Bytes({})", bytes.len()),
         }
     }
 }

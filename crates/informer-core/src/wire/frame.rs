@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use k8s_protobuf::{Envelope, Reader};
 use serde::de::{IgnoredAny, MapAccess};
 use serde_json::value::RawValue;
 
@@ -57,22 +58,83 @@ impl WatchFrame {
         let RawFrame { kind: Some(kind), object: Some(object) } = raw else {
             return Err(malformed(frame.len(), WATCH_EVENT));
         };
-        let kind = match kind.as_ref() {
-            "ADDED" => WatchEventType::Added,
-            "MODIFIED" => WatchEventType::Modified,
-            "DELETED" => WatchEventType::Deleted,
-            "BOOKMARK" => WatchEventType::Bookmark,
-            "ERROR" => WatchEventType::Error,
-            unknown => {
-                return Err(FrameError::UnknownEventType { found: unknown.chars().take(64).collect() });
-            }
-        };
+        let kind = WatchEventType::of(&kind)?;
         let object = frame.slice_ref(object.get().as_bytes());
         if object.first() != Some(&b'{') {
             return Err(malformed(object.as_ptr().addr() - frame.as_ptr().addr(), "an object"));
         }
         Ok(Self { kind, object: WireObject::Json(object) })
     }
+
+    /// Takes the message of one frame apart, without copying the object, whose envelope it takes off.
+    ///
+    /// # Errors
+    /// When the message is malformed, lacks the type or the object, the type is unknown, or the object's kind is not
+    /// built in.
+    pub fn parse_protobuf(frame: &Bytes) -> Result<Self, FrameError> {
+        let malformed = |at: &[u8], expected| FrameError::Malformed {
+            offset: (at.as_ptr().addr() - frame.as_ptr().addr()) as u64,
+            expected,
+        };
+        let (mut kind, mut object) = (None, None);
+        let mut fields = Reader::new(frame);
+        loop {
+            let at = fields.rest();
+            let read = (|| {
+                match fields.next()? {
+                    None => return Ok(false),
+                    Some((1, value)) => kind = Some(value.text()?),
+                    Some((2, value)) => object = raw_extension(value.bytes()?)?,
+                    Some(_) => {}
+                }
+                Ok::<_, k8s_protobuf::Error>(true)
+            })();
+            match read {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(_) => return Err(malformed(at, WATCH_EVENT)),
+            }
+        }
+        let (Some(kind), Some(object)) = (kind, object) else {
+            return Err(malformed(fields.rest(), WATCH_EVENT));
+        };
+        let kind = WatchEventType::of(kind)?;
+        match Envelope::parse(object).and_then(|envelope| envelope.message()) {
+            Ok((known, message)) => {
+                Ok(Self { kind, object: WireObject::Protobuf(known, frame.slice_ref(message)) })
+            }
+            Err(k8s_protobuf::Error::UnknownKind { api_version, kind }) => {
+                Err(FrameError::unknown_kind(&api_version, &kind))
+            }
+            Err(_) => Err(malformed(object, "an object in its envelope")),
+        }
+    }
+}
+
+impl WatchEventType {
+    fn of(name: &str) -> Result<Self, FrameError> {
+        Ok(match name {
+            "ADDED" => Self::Added,
+            "MODIFIED" => Self::Modified,
+            "DELETED" => Self::Deleted,
+            "BOOKMARK" => Self::Bookmark,
+            "ERROR" => Self::Error,
+            unknown => {
+                return Err(FrameError::UnknownEventType { found: unknown.chars().take(64).collect() });
+            }
+        })
+    }
+}
+
+/// What a `runtime.RawExtension` holds.
+fn raw_extension(message: &[u8]) -> Result<Option<&[u8]>, k8s_protobuf::Error> {
+    let (mut raw, mut fields) = (None, Reader::new(message));
+    while let Some((number, value)) = fields.next()? {
+        if number == 1 {
+            raw = Some(value.bytes()?);
+        }
+    }
+    Ok(raw)
 }
 
 const WATCH_EVENT: &str = r#"a watch event: an object with "type" and "object""#;
@@ -98,6 +160,7 @@ impl<'de> Members<'de> for RawFrame<'de> {
 
 #[cfg(test)]
 mod tests {
+    use k8s_protobuf::encode;
     use proptest::prelude::*;
 
     use super::*;
@@ -165,7 +228,81 @@ mod tests {
         }
     }
 
+    fn pod(envelope: &[u8]) -> Bytes {
+        let mut event = Vec::new();
+        encode::watch_event("ADDED", envelope, &mut event).unwrap();
+        Bytes::from(event).slice(4..)
+    }
+
+    fn enveloped(api_version: &str, kind: &str, message: &[u8]) -> Vec<u8> {
+        let mut envelope = Vec::new();
+        Envelope::write(api_version, kind, message, &mut envelope);
+        envelope
+    }
+
+    #[test]
+    fn every_type_is_read_in_protobuf_too() {
+        for (name, kind) in [
+            ("ADDED", WatchEventType::Added),
+            ("MODIFIED", WatchEventType::Modified),
+            ("DELETED", WatchEventType::Deleted),
+            ("BOOKMARK", WatchEventType::Bookmark),
+            ("ERROR", WatchEventType::Error),
+        ] {
+            let mut event = Vec::new();
+            encode::watch_event(name, &enveloped("v1", "Pod", b"\x0a\x00"), &mut event).unwrap();
+            let event = Bytes::from(event).slice(4..);
+            let frame = WatchFrame::parse_protobuf(&event).unwrap();
+            assert_eq!(frame.kind, kind);
+            let WireObject::Protobuf(of, message) = frame.object else { panic!("{frame:?}") };
+            assert_eq!((of.to_string().as_str(), &message[..]), ("v1 Pod", &b"\x0a\x00"[..]));
+            assert!(event.as_ptr_range().contains(&message.as_ptr()), "a slice of the frame");
+        }
+    }
+
+    #[test]
+    fn g30_what_is_no_event_in_protobuf_is_malformed_at_its_place() {
+        let good = pod(&enveloped("v1", "Pod", b""));
+        for end in 0..good.len() {
+            let error = WatchFrame::parse_protobuf(&good.slice(..end)).unwrap_err();
+            assert!(matches!(error, FrameError::Malformed { .. }), "{end}: {error}");
+        }
+        for (frame, offset) in [
+            (Bytes::new(), 0),
+            (Bytes::from_static(b"\x0a\x05ADDED"), 7),
+            (Bytes::from_static(b"\x0a\x05ADDED\x12\x00"), 9),
+            (Bytes::from_static(b"\x0a\x05ADDED\x12\x02\x0a\x00"), 11),
+            (Bytes::from_static(b"\x0a\x05ADDED\x12\x02\x0a\x01"), 7),
+            (Bytes::from_static(b"\x0a\x01\xff\x12\x00"), 0),
+            (Bytes::from_static(b"\x18\x05\x0a\x05ADDED\x0b"), 9),
+            (pod(b"{}"), 11),
+            (pod(b"k8s\0\x0a"), 11),
+        ] {
+            match WatchFrame::parse_protobuf(&frame) {
+                Err(FrameError::Malformed { offset: found, .. }) => assert_eq!(found, offset, "{frame:?}"),
+                other => panic!("{frame:?}: {other:?}"),
+            }
+        }
+        let unknown = FrameError::UnknownKind { api_version: "example.com/v1".into(), kind: "Widget".into() };
+        assert_eq!(
+            WatchFrame::parse_protobuf(&pod(&enveloped("example.com/v1", "Widget", b""))),
+            Err(unknown)
+        );
+    }
+
     proptest! {
+        #[test]
+        fn any_bytes_are_a_frame_of_protobuf_or_an_error(
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        ) {
+            let mut event = pod(&enveloped("v1", "Pod", b"\x0a\x00")).to_vec();
+            for (at, byte) in changes {
+                let at = at.index(event.len());
+                event[at] = byte;
+            }
+            let _ = WatchFrame::parse_protobuf(&event.into());
+        }
+
         #[test]
         fn any_bytes_are_a_frame_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
             let _ = WatchFrame::parse(&Bytes::from(bytes));

@@ -6,7 +6,7 @@ use serde::de::{IgnoredAny, MapAccess};
 use super::collect::Collector;
 use super::members::{self, Members};
 use super::scan::Scanner;
-use super::{FrameError, WireObject, is_white_space};
+use super::{FrameError, ListHead, ListPart, WireObject, is_white_space};
 use crate::version::ResourceVersion;
 
 /// Cuts the JSON body of a list into its items, as its chunks come.
@@ -42,28 +42,6 @@ pub struct JsonListSplitter {
     /// Length of the chunks before this one.
     consumed: u64,
     failed: Option<FrameError>,
-}
-
-/// A part of a list, in the order of the body.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ListPart {
-    /// One item.
-    Item(WireObject),
-}
-
-/// What a list says of itself; what it does not say is empty or `None`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ListHead {
-    /// Group and version, such as `v1` or `apps/v1`.
-    pub api_version: String,
-    /// The kind of the body, such as `PodList`; `Status` for an error.
-    pub kind: String,
-    /// The version of the collection that this list shows.
-    pub resource_version: ResourceVersion,
-    /// What to ask the next page with; `None` for the last page.
-    pub continue_token: Option<String>,
-    /// How many items follow on later pages, where the server knows.
-    pub remaining_item_count: Option<u64>,
 }
 
 impl JsonListSplitter {

@@ -104,3 +104,77 @@ impl fmt::Debug for Wire<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use k8s_protobuf::encode;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::wire::HeadError;
+
+    fn both(object: &Value) -> [WireObject; 2] {
+        let kind = Kind::of("v1", "Pod").unwrap();
+        let mut message = Vec::new();
+        encode::message(kind, object, &mut message).unwrap();
+        [Bytes::from(object.to_string()).into(), WireObject::Protobuf(kind, message.into())]
+    }
+
+    #[test]
+    fn the_head_is_the_same_in_either_encoding() {
+        for object in
+            both(&json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "a", "namespace": "b",
+            "uid": "c", "resourceVersion": "7", "labels": { "name": "no" } }, "spec": { "nodeName": "d" } }))
+        {
+            let head = ObjectHead::of(object.wire()).unwrap();
+            assert_eq!((&*head.api_version, &*head.kind), ("v1", "Pod"));
+            assert_eq!((&*head.namespace, &*head.name), ("b", "a"));
+            assert_eq!((head.uid, head.version), ("c".into(), "7".into()));
+        }
+    }
+
+    #[test]
+    fn g30_an_object_needs_a_name_and_a_bookmark_does_not() {
+        for (value, ends) in [("true", true), ("false", false)] {
+            for object in both(&json!({ "metadata": { "resourceVersion": "7",
+                "annotations": { "k8s.io/initial-events-end": value } } }))
+            {
+                assert_eq!(ObjectHead::of(object.wire()), Err(HeadError::MissingName));
+                let head = ObjectHead::of_bookmark(object.wire()).unwrap();
+                assert_eq!((head.initial_events_end, head.version), (ends, "7".into()));
+            }
+        }
+    }
+
+    #[test]
+    fn g30_a_message_that_is_not_whole_has_no_head() {
+        let [_, WireObject::Protobuf(kind, message)] = both(&json!({ "metadata": { "name": "hunter2" } }))
+        else {
+            unreachable!("the second is protobuf")
+        };
+        // Its first field is the metadata.
+        for end in 1..usize::from(message[1]) + 2 {
+            let error = ObjectHead::of(Wire::Protobuf(kind, &message[..end])).unwrap_err();
+            assert!(!error.to_string().contains("hunter"), "{error}");
+        }
+    }
+
+    #[test]
+    fn managed_fields_are_cut_in_either_encoding() {
+        let managed = json!([{ "manager": "m", "fieldsV1": { "f:spec": {} } }]);
+        let object =
+            |managed: &Value| both(&json!({ "metadata": { "name": "a", "managedFields": managed } }));
+        let expected = both(&json!({ "metadata": { "name": "a" } }));
+        for (object, expected) in object(&managed).iter().zip(&expected) {
+            let (head, mut scratch) = (ObjectHead::of(object.wire()).unwrap(), Vec::new());
+            assert_eq!(object.wire().without_managed_fields(&head, &mut scratch), expected.wire());
+        }
+    }
+
+    #[test]
+    fn g34_debug_shows_lengths_only() {
+        let shown = both(&json!({ "metadata": { "name": "hunter2" } })).map(|object| format!("{object:?}"));
+        assert_eq!(shown[0], r#"Json(31 bytes)"#);
+        assert!(shown[1].starts_with("Protobuf(v1 Pod, ") && !shown[1].contains("hunter2"), "{}", shown[1]);
+    }
+}

@@ -1,5 +1,6 @@
 //! How an API server says no.
 
+use k8s_protobuf::{Envelope, Reader};
 use serde::{Deserialize, Deserializer};
 
 use super::{FrameError, Wire, error_offset};
@@ -48,8 +49,24 @@ impl Status {
     pub fn of(object: Wire<'_>) -> Result<Self, FrameError> {
         match object {
             Wire::Json(json) => Self::parse(json),
-            Wire::Protobuf(..) => Err(FrameError::Malformed { offset: 0, expected: "a Status object" }),
+            Wire::Protobuf(kind, message) if kind.api_version() == "v1" && kind.name() == "Status" => {
+                Self::read(message).map_err(|_| malformed(0))
+            }
+            Wire::Protobuf(..) => Err(malformed(0)),
         }
+    }
+
+    /// Reads a `Status` as it stands in the body of an answer: its JSON text, or its protobuf message in an envelope.
+    ///
+    /// # Errors
+    /// When it is malformed, or an object of another kind.
+    pub fn of_body(body: &[u8]) -> Result<Self, FrameError> {
+        if !k8s_protobuf::is_protobuf(body) {
+            return Self::parse(body);
+        }
+        let (kind, message) =
+            Envelope::parse(body).and_then(|envelope| envelope.message()).map_err(|_| malformed(0))?;
+        Self::of(Wire::Protobuf(kind, message))
     }
 
     /// Reads the JSON text of a `Status`.
@@ -57,8 +74,6 @@ impl Status {
     /// # Errors
     /// When the text is not valid JSON or an object of another kind.
     pub fn parse(json: &[u8]) -> Result<Self, FrameError> {
-        let malformed =
-            |offset: usize| FrameError::Malformed { offset: offset as u64, expected: "a Status object" };
         let raw: RawStatus =
             serde_json::from_slice(json).map_err(|error| malformed(error_offset(json, &error)))?;
         if raw.kind != "Status" {
@@ -79,7 +94,7 @@ impl Status {
     /// as from proxies, just the code.
     #[must_use]
     pub fn from_response(code: u16, body: &[u8]) -> Self {
-        match Self::parse(body) {
+        match Self::of_body(body) {
             Ok(status) if status.code == 0 => Self { code, ..status },
             Ok(status) => status,
             Err(_) => Self { code, ..Self::default() },
@@ -189,6 +204,56 @@ impl Status {
     }
 }
 
+fn malformed(offset: usize) -> FrameError {
+    FrameError::Malformed { offset: offset as u64, expected: "a Status object" }
+}
+
+/// From the messages of `k8s.io.apimachinery.pkg.apis.meta.v1`.
+impl Status {
+    fn read(message: &[u8]) -> Result<Self, k8s_protobuf::Error> {
+        let mut status = Self::default();
+        let mut fields = Reader::new(message);
+        while let Some((number, value)) = fields.next()? {
+            match number {
+                3 => value.text()?.clone_into(&mut status.message),
+                4 => value.text()?.clone_into(&mut status.reason),
+                5 => status.read_details(value.bytes()?)?,
+                6 => status.code = u16::try_from(value.varint()?).unwrap_or_default(),
+                _ => {}
+            }
+        }
+        Ok(status)
+    }
+
+    fn read_details(&mut self, message: &[u8]) -> Result<(), k8s_protobuf::Error> {
+        let mut fields = Reader::new(message);
+        while let Some((number, value)) = fields.next()? {
+            match number {
+                4 => self.causes.push(StatusCause::read(value.bytes()?)?),
+                // Written whether it was said or not.
+                5 => self.retry_after_seconds = u32::try_from(value.varint()?).ok().filter(|it| *it > 0),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl StatusCause {
+    fn read(message: &[u8]) -> Result<Self, k8s_protobuf::Error> {
+        let mut cause = Self::default();
+        let mut fields = Reader::new(message);
+        while let Some((number, value)) = fields.next()? {
+            match number {
+                1 => value.text()?.clone_into(&mut cause.reason),
+                2 => value.text()?.clone_into(&mut cause.message),
+                _ => {}
+            }
+        }
+        Ok(cause)
+    }
+}
+
 #[derive(Deserialize)]
 struct RawStatus {
     #[serde(default, deserialize_with = "null_as_default")]
@@ -226,6 +291,9 @@ fn null_as_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
 
 #[cfg(test)]
 mod tests {
+    use k8s_protobuf::encode;
+    use serde_json::json;
+
     use super::*;
 
     fn status(json: &str) -> Status {
@@ -290,6 +358,41 @@ mod tests {
         assert!(
             Status::from_response(404, br#"{"kind":"Status","code":404,"reason":"NotFound"}"#).is_not_found()
         );
+    }
+
+    fn protobuf(object: &serde_json::Value) -> Vec<u8> {
+        let mut body = Vec::new();
+        encode::object(object, &mut body).unwrap();
+        body
+    }
+
+    #[test]
+    fn protobuf_says_the_same() {
+        for status in [
+            json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": "busy",
+                "reason": "TooManyRequests", "code": 429, "details": { "name": "a", "retryAfterSeconds": 7,
+                "causes": [{ "reason": "A", "message": "b", "field": "c" }, {}] } }),
+            json!({ "kind": "Status", "apiVersion": "v1", "code": 410, "reason": "Expired" }),
+            json!({ "kind": "Status", "apiVersion": "v1", "details": { "kind": "pods" } }),
+        ] {
+            let body = protobuf(&status);
+            assert_eq!(Status::of_body(&body), Status::parse(status.to_string().as_bytes()));
+            let (kind, message) = Envelope::parse(&body).unwrap().message().unwrap();
+            assert_eq!(Status::of(Wire::Protobuf(kind, message)), Status::of_body(&body));
+        }
+        let body = protobuf(&json!({ "kind": "Status", "apiVersion": "v1", "reason": "Forbidden" }));
+        assert_eq!(Status::from_response(403, &body).reason, "Forbidden");
+    }
+
+    #[test]
+    fn protobuf_that_is_no_status_is_refused() {
+        let pod = protobuf(&json!({ "kind": "Pod", "apiVersion": "v1" }));
+        let status = protobuf(&json!({ "kind": "Status", "apiVersion": "v1", "message": "hunter2" }));
+        for body in [&pod[..], b"k8s\0", b"k8s\0\xff", &status[..30]] {
+            let error = Status::of_body(body).unwrap_err();
+            assert!(matches!(error, FrameError::Malformed { .. }));
+            assert_eq!(Status::from_response(500, body), Status { code: 500, ..Status::default() });
+        }
     }
 
     #[test]

@@ -34,3 +34,24 @@ pub(super) fn chunks(text: &[u8], cuts: &[prop::sample::Index]) -> Vec<Bytes> {
     borders.sort_unstable();
     borders.windows(2).map(|pair| Bytes::copy_from_slice(&text[pair[0]..pair[1]])).collect()
 }
+
+/// Writes a field of protobuf that has a length.
+pub(super) fn put(number: u64, bytes: &[u8], out: &mut Vec<u8>) {
+    put_varint(number << 3 | 2, out);
+    put_varint(bytes.len() as u64, out);
+    out.extend_from_slice(bytes);
+}
+
+/// Writes a field of protobuf that is a number.
+pub(super) fn put_number(number: u64, value: u64, out: &mut Vec<u8>) {
+    put_varint(number << 3, out);
+    put_varint(value, out);
+}
+
+fn put_varint(mut value: u64, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push((value & 0x7f) as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}

@@ -1,0 +1,414 @@
+//! Splitting the protobuf body of a list.
+
+use bytes::Bytes;
+use k8s_protobuf::{CONTENT_TYPE, Kind, MAGIC, Reader};
+
+use super::collect::Collector;
+use super::{FrameError, ListHead, ListPart, WireObject};
+use crate::version::ResourceVersion;
+
+/// Cuts the protobuf body of a list into its items, as its chunks come.
+///
+/// The body is `k8s\0` and a `runtime.Unknown` around a list's message. An item that lies within one chunk is a slice
+/// of it; others are put together in a buffer that holds one item at most. What else is in the body is skipped without
+/// being held. A body that is no list, such as a `Status`, shows by its [kind](ListHead::kind).
+///
+/// # Examples
+/// ```
+/// use bytes::Bytes;
+/// use informer_core::wire::{ListPart, ProtobufListSplitter};
+/// use k8s_protobuf::{Kind, encode};
+/// use serde_json::json;
+///
+/// let mut body = Vec::new();
+/// let list = json!({ "kind": "PodList", "apiVersion": "v1", "metadata": { "resourceVersion": "7" },
+///     "items": [{ "metadata": { "name": "a" } }, { "metadata": { "name": "b" } }] });
+/// encode::object(&list, &mut body)?;
+///
+/// let mut splitter = ProtobufListSplitter::new();
+/// let mut parts = Vec::new();
+/// for chunk in body.chunks(10) {
+///     splitter.push(Bytes::copy_from_slice(chunk), &mut parts)?;
+/// }
+/// let head = splitter.finish()?;
+/// assert_eq!((head.kind.as_str(), head.resource_version.to_string().as_str()), ("PodList", "7"));
+/// assert_eq!(parts.len(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct ProtobufListSplitter {
+    state: State,
+    /// Where in the message the bytes are.
+    level: Level,
+    number: Varint,
+    collector: Collector,
+    head: ListHead,
+    content: Content,
+    /// The length of what was read.
+    offset: u64,
+    failed: Option<FrameError>,
+}
+
+impl ProtobufListSplitter {
+    /// A splitter for a new body, with the default limit.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_max_object_bytes(super::DEFAULT_MAX_OBJECT_BYTES)
+    }
+
+    /// A splitter for a new body whose items may be `limit` bytes long.
+    #[must_use]
+    pub fn with_max_object_bytes(limit: usize) -> Self {
+        Self {
+            state: State::Magic(0),
+            level: Level::Envelope,
+            number: Varint::default(),
+            collector: Collector::new(limit),
+            head: ListHead::default(),
+            content: Content::Unknown,
+            offset: 0,
+            failed: None,
+        }
+    }
+
+    /// Takes the next chunk and appends the items that it completes to `out`.
+    ///
+    /// # Errors
+    /// When the body is malformed, of a kind that is not built in, or an item too large. Items before that place are in
+    /// `out`; the splitter returns the same error from then on.
+    #[expect(clippy::needless_pass_by_value, reason = "items share the chunk's memory")]
+    pub fn push(&mut self, chunk: Bytes, out: &mut Vec<ListPart>) -> Result<(), FrameError> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        let result = self.advance(&chunk, out);
+        self.failed = result.clone().err();
+        result
+    }
+
+    /// Ends the body and returns what the list said of itself.
+    ///
+    /// # Errors
+    /// When the body is not complete, or an earlier [`push`](Self::push) failed.
+    pub fn finish(self) -> Result<ListHead, FrameError> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        let is_between_fields = matches!(self.state, State::Tag) && self.number.is_empty();
+        match (self.level, self.content) {
+            (Level::Envelope, Content::Read) if is_between_fields => Ok(self.head),
+            _ => Err(FrameError::Truncated { offset: self.offset }),
+        }
+    }
+
+    fn advance(&mut self, chunk: &Bytes, out: &mut Vec<ListPart>) -> Result<(), FrameError> {
+        let mut at = 0;
+        while at < chunk.len() {
+            let rest = chunk.len() - at;
+            match self.state {
+                State::Magic(seen) => {
+                    if chunk[at] != MAGIC[seen] {
+                        return Err(self.malformed("\"k8s\\0\", with which protobuf begins"));
+                    }
+                    at += 1;
+                    self.offset += 1;
+                    let is_last = seen + 1 == MAGIC.len();
+                    self.state = if is_last { State::Tag } else { State::Magic(seen + 1) };
+                }
+                State::Tag | State::Length(_) | State::SkipNumber => {
+                    if self.level.end() == Some(self.offset) {
+                        return Err(self.malformed(WITHIN));
+                    }
+                    let Ok(number) = self.number.push(chunk[at]) else {
+                        return Err(self.malformed("a number of at most 64 bits"));
+                    };
+                    at += 1;
+                    self.offset += 1;
+                    if let Some(number) = number {
+                        self.number(number, out)?;
+                    }
+                }
+                State::Skip(left) => {
+                    let skipped = usize::try_from(left).map_or(rest, |left| left.min(rest));
+                    at += skipped;
+                    self.offset += skipped as u64;
+                    match left - skipped as u64 {
+                        0 => self.next_field(),
+                        left => self.state = State::Skip(left),
+                    }
+                }
+                State::Collect(field, left) if left > rest => {
+                    self.collector.keep(&chunk[at..]).map_err(|_| self.too_large())?;
+                    at += rest;
+                    self.offset += rest as u64;
+                    self.state = State::Collect(field, left - rest);
+                }
+                State::Collect(field, left) => {
+                    let value = self.collector.complete(chunk, at, at + left);
+                    let value = value.map_err(|_| self.too_large())?;
+                    at += left;
+                    self.offset += left as u64;
+                    self.value(field, value, out)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a number that is complete: of a tag, of a length, or one that nobody wants.
+    fn number(&mut self, number: u64, out: &mut Vec<ListPart>) -> Result<(), FrameError> {
+        match self.state {
+            State::Tag => self.tag(number)?,
+            State::Length(field) => self.length(field, number, out)?,
+            _ => self.next_field(),
+        }
+        Ok(())
+    }
+
+    fn tag(&mut self, tag: u64) -> Result<(), FrameError> {
+        let field = match (self.level, tag >> 3) {
+            (_, 0 | TOO_HIGH..) => return Err(self.malformed("the number of a field")),
+            (Level::Envelope, 1) => Field::Types,
+            (Level::Envelope, 2) => Field::Content,
+            (Level::Envelope, 3) => Field::Encoding,
+            (Level::Envelope, 4) => Field::ContentType,
+            (Level::List { .. }, 1) => Field::Metadata,
+            (Level::List { .. }, 2) => Field::Item,
+            _ => Field::Unknown,
+        };
+        self.state = match (tag & 7, field) {
+            (2, field) => State::Length(field),
+            (0, Field::Unknown) => State::SkipNumber,
+            (1, Field::Unknown) => State::Skip(8),
+            (5, Field::Unknown) => State::Skip(4),
+            _ => return Err(self.malformed("a field as it is encoded in lists")),
+        };
+        if let State::Skip(length) = self.state {
+            self.end_of(length)?;
+        }
+        Ok(())
+    }
+
+    fn length(&mut self, field: Field, length: u64, out: &mut Vec<ListPart>) -> Result<(), FrameError> {
+        let end = self.end_of(length)?;
+        match field {
+            Field::Unknown => self.state = State::Skip(length),
+            Field::Content => match self.content {
+                Content::Unknown => return Err(self.malformed("the kind before the content, and both once")),
+                Content::Read => return Err(self.malformed("the content once")),
+                Content::Other => {
+                    self.content = Content::Read;
+                    self.state = State::Skip(length);
+                }
+                Content::ItemsOf(item) => {
+                    self.content = Content::Read;
+                    self.level = Level::List { item, end };
+                    self.state = State::Tag;
+                }
+            },
+            _ => match usize::try_from(length) {
+                Ok(length) if length <= self.collector.limit() => self.state = State::Collect(field, length),
+                _ => return Err(self.too_large()),
+            },
+        }
+        match self.state {
+            // There may be no byte that would come next.
+            State::Collect(field, 0) => self.value(field, Bytes::new(), out)?,
+            State::Skip(0) | State::Tag => self.next_field(),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Takes the value of a field that was collected.
+    fn value(&mut self, field: Field, value: Bytes, out: &mut Vec<ListPart>) -> Result<(), FrameError> {
+        match (field, self.level) {
+            (Field::Item, Level::List { item, .. }) => {
+                out.push(ListPart::Item(WireObject::Protobuf(item, value)));
+            }
+            (Field::Types, _) => {
+                if matches!(self.content, Content::Read) {
+                    return Err(self.malformed("the kind before the content"));
+                }
+                self.head.read_types(&value).map_err(|_| self.malformed("apiVersion and kind"))?;
+                self.content = self.content()?;
+            }
+            (Field::Metadata, _) => {
+                self.head.read_metadata(&value).map_err(|_| self.malformed("the metadata of a list"))?;
+            }
+            (Field::Encoding, _) if !value.is_empty() => {
+                return Err(self.malformed("content that is not compressed within its envelope"));
+            }
+            (Field::ContentType, _) if !value.is_empty() && !value.starts_with(CONTENT_TYPE.as_bytes()) => {
+                return Err(self.malformed("protobuf within the envelope"));
+            }
+            _ => {}
+        }
+        self.next_field();
+        Ok(())
+    }
+
+    /// What the content is, now that the kind is known.
+    fn content(&self) -> Result<Content, FrameError> {
+        let ListHead { api_version, kind, .. } = &self.head;
+        let Some(known) = Kind::of(api_version, kind) else {
+            return Err(FrameError::unknown_kind(api_version, kind));
+        };
+        match known.item() {
+            Some(item) => Ok(Content::ItemsOf(item)),
+            None if kind.ends_with("List") => Err(self.malformed("a list of objects of one kind")),
+            None => Ok(Content::Other),
+        }
+    }
+
+    /// Where a value of this length ends, if it may be that long.
+    fn end_of(&self, length: u64) -> Result<u64, FrameError> {
+        let end = self.offset.checked_add(length);
+        end.filter(|end| *end <= self.level.end().unwrap_or(u64::MAX)).ok_or_else(|| self.malformed(WITHIN))
+    }
+
+    /// A field is over; with the last one, so is the list.
+    fn next_field(&mut self) {
+        self.state = State::Tag;
+        if self.level.end() == Some(self.offset) {
+            self.level = Level::Envelope;
+        }
+    }
+
+    fn malformed(&self, expected: &'static str) -> FrameError {
+        FrameError::Malformed { offset: self.offset, expected }
+    }
+
+    fn too_large(&self) -> FrameError {
+        let offset = self.offset - self.collector.len() as u64;
+        FrameError::TooLarge { offset, limit: self.collector.limit() }
+    }
+}
+
+impl Default for ProtobufListSplitter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ListHead {
+    /// Reads a `runtime.TypeMeta`.
+    fn read_types(&mut self, message: &[u8]) -> Result<(), k8s_protobuf::Error> {
+        let mut fields = Reader::new(message);
+        while let Some((number, value)) = fields.next()? {
+            match number {
+                1 => value.text()?.clone_into(&mut self.api_version),
+                2 => value.text()?.clone_into(&mut self.kind),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a `ListMeta`.
+    fn read_metadata(&mut self, message: &[u8]) -> Result<(), k8s_protobuf::Error> {
+        let mut fields = Reader::new(message);
+        while let Some((number, value)) = fields.next()? {
+            match number {
+                2 => self.resource_version = ResourceVersion::new(value.text()?),
+                3 => self.continue_token = Some(value.text()?.to_owned()).filter(|token| !token.is_empty()),
+                4 => self.remaining_item_count = Some(value.varint()?),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum State {
+    /// So many bytes of `k8s\0` were read.
+    Magic(usize),
+    /// Within a tag: the number of a field and how it is encoded.
+    Tag,
+    /// Within the length of this field.
+    Length(Field),
+    /// Within a number that nobody wants.
+    SkipNumber,
+    /// So many bytes are left of something that nobody wants.
+    Skip(u64),
+    /// So many bytes are left of this field.
+    Collect(Field, usize),
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Level {
+    Envelope,
+    /// The message of a list, which ends at this offset.
+    List {
+        item: Kind,
+        end: u64,
+    },
+}
+
+impl Level {
+    fn end(self) -> Option<u64> {
+        match self {
+            Self::Envelope => None,
+            Self::List { end, .. } => Some(end),
+        }
+    }
+}
+
+/// The envelope's content.
+#[derive(Debug, Clone, Copy)]
+enum Content {
+    /// The kind was not said yet.
+    Unknown,
+    /// A list of this kind comes.
+    ItemsOf(Kind),
+    /// Something else comes.
+    Other,
+    /// It has begun.
+    Read,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Field {
+    Types,
+    Content,
+    Encoding,
+    ContentType,
+    Metadata,
+    Item,
+    Unknown,
+}
+
+/// A number in protobuf's encoding, byte by byte.
+#[derive(Debug, Default)]
+struct Varint {
+    value: u64,
+    bits: u32,
+}
+
+/// The number has more than 64 bits.
+struct TooLong;
+
+impl Varint {
+    /// Takes the next byte; the number is complete with its last one, and then begins anew.
+    fn push(&mut self, byte: u8) -> Result<Option<u64>, TooLong> {
+        if self.bits == 63 && byte > 1 {
+            return Err(TooLong);
+        }
+        self.value |= u64::from(byte & 0x7f) << self.bits;
+        self.bits += 7;
+        Ok((byte < 0x80).then(|| std::mem::take(self).value))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.bits == 0
+    }
+}
+
+/// One more than the highest number of a field.
+const TOO_HIGH: u64 = 1 << 29;
+
+const WITHIN: &str = "a field within its message";
+
+#[cfg(test)]
+mod tests;
