@@ -22,7 +22,7 @@ use crate::options::InformerOptions;
 use crate::shared::Shared;
 use crate::shared_informer::STOP_DEADLINE;
 use crate::source::{KubeSource, ListWatch};
-use crate::{Error, Resource, Scope, SharedInformer, Status, TypedResource};
+use crate::{Error, Lazy, Resource, Scope, SharedInformer, Status, TypedResource};
 use builder::Defaults;
 use registry::{Collection, Registry};
 
@@ -105,6 +105,40 @@ impl SharedInformerFactory {
         PartialObjectMeta<K>: Decode + kube::Resource,
     {
         self.with_metadata(Resource::of::<K>(), options.metadata_only())
+    }
+
+    /// The informer of a typed kind that keeps the objects' bytes, and decodes on access: see [`Lazy`].
+    ///
+    /// # Errors
+    /// [`Error::ConflictingOptions`], [`Error::ShutDown`].
+    pub fn lazy<K: TypedResource + Decode>(&self) -> Result<SharedInformer<Lazy<K>>, Error> {
+        self.lazy_with(InformerOptions::new())
+    }
+
+    /// [`lazy`](Self::lazy), with options.
+    ///
+    /// # Errors
+    /// [`Error::ConflictingOptions`], [`Error::ShutDown`].
+    pub fn lazy_with<K: TypedResource + Decode>(
+        &self,
+        options: InformerOptions<Lazy<K>>,
+    ) -> Result<SharedInformer<Lazy<K>>, Error> {
+        self.informer_as(Resource::of::<K>(), options)
+    }
+
+    /// The informer of a typed kind's metadata, kept as bytes and decoded on access.
+    ///
+    /// # Errors
+    /// [`Error::ConflictingOptions`], [`Error::ShutDown`].
+    pub fn lazy_metadata<K>(
+        &self,
+        options: InformerOptions<Lazy<PartialObjectMeta<K>>>,
+    ) -> Result<SharedInformer<Lazy<PartialObjectMeta<K>>>, Error>
+    where
+        K: TypedResource + Send + Sync + 'static,
+        PartialObjectMeta<K>: Decode,
+    {
+        self.informer_as(Resource::of::<K>(), options.metadata_only())
     }
 
     /// The informer of a resource, decoded into whatever type: a struct of your own with just the fields you
