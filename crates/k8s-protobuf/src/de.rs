@@ -6,7 +6,7 @@ mod key;
 mod map;
 mod seq;
 mod special;
-mod text;
+pub(crate) mod text;
 mod value;
 
 use serde::de::DeserializeOwned;

@@ -28,7 +28,6 @@ mod message;
 mod text;
 
 use serde_json::Value;
-pub(crate) use text::ZERO_TIME;
 #[cfg(test)]
 pub(crate) use text::{bytes, duration, time};
 

@@ -30,6 +30,14 @@ pub enum Error {
         /// The limit.
         limit: usize,
     },
+    /// A path that does not fit the kind it is for.
+    #[error("{path}: {problem}")]
+    Path {
+        /// The path, to where it fits no more.
+        path: String,
+        /// What is wrong with it, and what there is instead.
+        problem: String,
+    },
     /// What stands in the bytes does not fit the type that is decoded.
     #[error("{path}: {message}")]
     Type {

@@ -8,6 +8,7 @@
 //! - [`Envelope`]: what the server puts around an object, and [`Kind`], what it is;
 //! - [`from_slice`] and [`from_message`]: objects as any type that serde can deserialize;
 //! - [`Metadata`]: who an object is, and its labels; [`without_managed_fields`] cuts what nobody reads;
+//! - [`FieldPath`]: a field such as `spec.nodeName`, read without decoding the rest;
 //! - [`to_json`]: the text that Go writes for the same object;
 //! - [`encode`]: the way back, for servers.
 //! - [`Reader`]: the fields of any message, for what has no other reader;
@@ -22,6 +23,7 @@ mod envelope;
 mod error;
 mod json;
 mod metadata;
+mod path;
 mod schema;
 mod wire;
 
@@ -30,5 +32,6 @@ pub use envelope::{CONTENT_TYPE, Envelope, MAGIC, is_protobuf};
 pub use error::Error;
 pub use json::{message_to_json, to_json};
 pub use metadata::{Entries, Metadata, without_managed_fields};
+pub use path::{FieldPath, Scalar, Segment};
 pub use schema::Kind;
 pub use wire::{Reader, Value};

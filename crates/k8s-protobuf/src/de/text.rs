@@ -3,11 +3,11 @@
 use std::io::Write as _;
 
 /// The seconds of Go's zero time, the beginning of the year 1.
-pub(super) const ZERO_TIME: i64 = -62_135_596_800;
+pub(crate) const ZERO_TIME: i64 = -62_135_596_800;
 
 /// A text that needs no allocation.
 #[derive(Clone, Copy)]
-pub(super) struct Short {
+pub(crate) struct Short {
     bytes: [u8; Self::MAX],
     length: u8,
 }
@@ -20,7 +20,7 @@ impl Short {
         Self { bytes: [0; Self::MAX], length: 0 }
     }
 
-    pub(super) fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         // Only ASCII and whole characters are ever written.
         std::str::from_utf8(&self.bytes[..usize::from(self.length)]).unwrap_or_default()
     }
@@ -54,7 +54,7 @@ impl Short {
 }
 
 /// RFC 3339 in UTC, of seconds since 1970; with microseconds, always six digits of them, if there are any to write.
-pub(super) fn time(seconds: i64, micros: Option<u32>) -> Short {
+pub(crate) fn time(seconds: i64, micros: Option<u32>) -> Short {
     let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400) as u64);
     let (year, month, day) = date(days);
     let mut text = Short::new();
@@ -95,7 +95,7 @@ fn date(days: i64) -> (i64, u64, u64) {
 }
 
 /// Such as `1h2m0.5s`.
-pub(super) fn duration(nanos: i64) -> Short {
+pub(crate) fn duration(nanos: i64) -> Short {
     let mut text = Short::new();
     if nanos < 0 {
         text.put(b"-");
@@ -136,7 +136,7 @@ pub(super) fn duration(nanos: i64) -> Short {
 }
 
 /// Base64 with padding.
-pub(super) fn base64(bytes: &[u8]) -> String {
+pub(crate) fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {

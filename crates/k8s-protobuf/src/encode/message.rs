@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::text;
 use crate::Error;
+use crate::de::text::ZERO_TIME;
 use crate::schema::{FieldDef, FieldKind, MessageDef, flags};
 use crate::wire::{put_bytes, put_varint};
 
@@ -118,7 +119,7 @@ fn put_value(
             let micro = field.kind == FieldKind::MicroTime;
             nested(number, out, |out| {
                 // The year 1 is Go's zero time, of which nothing is written.
-                if let Some((seconds, nanos)) = time.filter(|time| *time != (text::ZERO_TIME, 0)) {
+                if let Some((seconds, nanos)) = time.filter(|time| *time != (ZERO_TIME, 0)) {
                     put_integer(1, seconds, out);
                     put_integer(2, if micro { nanos / 1000 * 1000 } else { 0 }, out);
                 }

@@ -1,8 +1,5 @@
 //! What JSON has as a text and protobuf has not: times, durations, bytes.
 
-/// The seconds of Go's zero time, the beginning of the year 1.
-pub(crate) const ZERO_TIME: i64 = -62_135_596_800;
-
 /// Seconds since 1970 and nanoseconds of a time of RFC 3339, as Go reads it.
 pub(crate) fn time(text: &str) -> Option<(i64, i64)> {
     let bytes = text.as_bytes();
@@ -160,6 +157,7 @@ pub(crate) fn bytes(text: &str) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::de::text::ZERO_TIME;
 
     #[test]
     fn times_are_read() {

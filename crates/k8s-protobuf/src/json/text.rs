@@ -1,7 +1,7 @@
 //! Values as Go writes them in JSON.
 
 use crate::Error;
-use crate::encode::ZERO_TIME;
+use crate::de::text::{self, Short, ZERO_TIME};
 use crate::error::malformed;
 use crate::wire::{Reader, Value};
 
@@ -122,92 +122,28 @@ pub(crate) fn instant(message: &[u8], micro: bool) -> Result<Option<(i64, u32)>,
     let nanos = if micro { nanos.map_or(Ok(0), Value::varint)? as i32 } else { 0 };
     // Go cuts towards zero, then carries.
     let micros = nanos / 1000;
-    let seconds = seconds
-        .checked_add(micros.div_euclid(1_000_000).into())
-        .filter(|seconds| (YEAR_0..YEAR_10000).contains(seconds))
-        .ok_or_else(|| malformed("a time that is not in the years 0 to 9999"))?;
+    let seconds = seconds.saturating_add(micros.div_euclid(1_000_000).into());
     let micros = micros.rem_euclid(1_000_000).unsigned_abs();
     Ok(Some((seconds, micros)).filter(|time| *time != (ZERO_TIME, 0)))
 }
 
-const YEAR_0: i64 = -62_167_219_200;
-const YEAR_10000: i64 = 253_402_300_800;
-
 /// A time of RFC 3339 in UTC: `Time` has seconds, `MicroTime` always six digits more.
 pub(super) fn time(message: &[u8], micro: bool, out: &mut Vec<u8>) -> Result<(), Error> {
-    let Some((seconds, micros)) = instant(message, micro)? else {
-        out.extend_from_slice(b"null");
-        return Ok(());
-    };
-    let (year, month, day) = date(seconds.div_euclid(86_400));
-    let second = seconds.rem_euclid(86_400) as u32;
-    let mut text = *b"\"0000-00-00T00:00:00";
-    digits(year, &mut text[1..5]);
-    digits(month, &mut text[6..8]);
-    digits(day, &mut text[9..11]);
-    digits(second / 3600, &mut text[12..14]);
-    digits(second / 60 % 60, &mut text[15..17]);
-    digits(second % 60, &mut text[18..20]);
-    out.extend_from_slice(&text);
-    if micro {
-        let mut fraction = *b".000000";
-        digits(micros, &mut fraction[1..]);
-        out.extend_from_slice(&fraction);
+    match instant(message, micro)? {
+        None => out.extend_from_slice(b"null"),
+        Some((seconds, micros)) => quoted(&text::time(seconds, micro.then_some(micros)), out),
     }
-    out.extend_from_slice(b"Z\"");
     Ok(())
-}
-
-/// The last digits of a number, as many as there is place for.
-fn digits(mut value: u32, place: &mut [u8]) {
-    for digit in place.iter_mut().rev() {
-        *digit = b'0' + (value % 10) as u8;
-        value /= 10;
-    }
-}
-
-/// Year, month and day of a count of days since 1970, in the years 0 to 9999.
-fn date(days: i64) -> (u32, u32, u32) {
-    // Years from March on, in eras of 400 years.
-    let days = days + 719_468;
-    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let (month, carry) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    ((era * 400 + year + carry) as u32, month as u32, day as u32)
 }
 
 /// As Go's `Duration.String`, such as `1m30s` or `1.5ms`.
 pub(super) fn duration(nanos: i64, out: &mut Vec<u8>) {
+    quoted(&text::duration(nanos), out);
+}
+
+fn quoted(text: &Short, out: &mut Vec<u8>) {
     out.push(b'"');
-    if nanos < 0 {
-        out.push(b'-');
-    }
-    let size = nanos.unsigned_abs();
-    let (value, unit, name) = match size {
-        0 => (0, 1, "s"),
-        1..1_000 => (size, 1, "ns"),
-        1_000..1_000_000 => (size, 1_000, "µs"),
-        1_000_000..1_000_000_000 => (size, 1_000_000, "ms"),
-        _ => (size % 60_000_000_000, 1_000_000_000, "s"),
-    };
-    let (hours, minutes) = (size / 3_600_000_000_000, size / 60_000_000_000 % 60);
-    if hours > 0 {
-        out.extend_from_slice(format!("{hours}h").as_bytes());
-    }
-    if hours > 0 || minutes > 0 {
-        out.extend_from_slice(format!("{minutes}m").as_bytes());
-    }
-    out.extend_from_slice((value / unit).to_string().as_bytes());
-    if value % unit > 0 {
-        let digits = unit.ilog10() as usize;
-        let fraction = format!("{:0digits$}", value % unit);
-        out.push(b'.');
-        out.extend_from_slice(fraction.trim_end_matches('0').as_bytes());
-    }
-    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(text.as_str().as_bytes());
     out.push(b'"');
 }
 

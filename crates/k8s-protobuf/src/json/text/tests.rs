@@ -28,27 +28,6 @@ fn floats_are_as_in_go() {
 }
 
 #[test]
-fn durations_are_as_in_go() {
-    for (nanos, written) in [
-        (0, "0s"),
-        (1, "1ns"),
-        (1_100, "1.1µs"),
-        (2_200_000, "2.2ms"),
-        (3_300_000_000, "3.3s"),
-        (245_000_000_000, "4m5s"),
-        (245_001_000_000, "4m5.001s"),
-        (18_367_001_000_000, "5h6m7.001s"),
-        (480_000_000_001, "8m0.000000001s"),
-        (3_600_000_000_000, "1h0m0s"),
-        (-60_000_000_000, "-1m0s"),
-        (i64::MAX, "2562047h47m16.854775807s"),
-        (i64::MIN, "-2562047h47m16.854775808s"),
-    ] {
-        assert_eq!(text(|out| duration(nanos, out)), format!("\"{written}\""));
-    }
-}
-
-#[test]
 fn strings_are_escaped_where_json_asks_for_it() {
     let written = text(|out| string("a\"\\\n\r\t\u{0}\u{1f}\u{7f}<>&é\u{2028}".as_bytes(), out).unwrap());
     assert_eq!(written, "\"a\\\"\\\\\\n\\r\\t\\u0000\\u001f\u{7f}<>&é\u{2028}\"");
@@ -83,7 +62,7 @@ proptest! {
     }
 
     #[test]
-    fn times_are_read_back(seconds in YEAR_0..YEAR_10000, micros in 0u32..1_000_000) {
+    fn times_are_read_back(seconds in -62_167_219_200i64..253_402_300_800, micros in 0u32..1_000_000) {
         let mut message = Vec::new();
         for (tag, value) in [(8, seconds as u64), (16, u64::from(micros * 1000))] {
             crate::wire::put_varint(tag, &mut message);
