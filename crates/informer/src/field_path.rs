@@ -1,7 +1,11 @@
 //! Paths to fields, for reading them without decoding the object.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::OnceLock;
+
+use k8s_protobuf::{Kind, Segment};
 
 use crate::{Resource, TypedResource};
 
@@ -18,26 +22,31 @@ use crate::{Resource, TypedResource};
 ///
 /// let image = FieldPath::of::<Pod>("spec.containers[*].image")?;
 /// assert_eq!(image.to_string(), "spec.containers[*].image");
+/// let error = FieldPath::of::<Pod>("spec.nodename").unwrap_err();
+/// assert!(error.to_string().contains("did you mean nodeName"), "{error}");
 /// # Ok::<(), informer::FieldPathError>(())
 /// ```
 pub struct FieldPath {
     text: Box<str>,
     segments: Box<[Segment]>,
+    /// The path in messages of the kind that it was read from first.
+    in_messages: OnceLock<(Kind, InMessage)>,
 }
 
-/// One step of a path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Segment {
-    Member(Box<str>),
-    /// Every element of an array.
-    Elements,
+/// How a path is read from the messages of one kind.
+#[derive(Clone)]
+enum InMessage {
+    /// Protobuf has no kind and no API version within.
+    Same(&'static str),
+    Numbers(k8s_protobuf::FieldPath),
+    /// The kind has no such field.
+    Nowhere,
 }
 
 /// A text that is no path, or one that leads nowhere.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{path:?} is no path of a field: {why}")]
+#[error("{why}")]
 pub struct FieldPathError {
-    path: String,
     why: String,
 }
 
@@ -45,7 +54,8 @@ impl FieldPath {
     /// A path in objects of kind `K`. For built-in kinds its names are checked.
     ///
     /// # Errors
-    /// When the text is malformed, or a built-in kind has no such field: names what there is.
+    /// When the text is malformed, a built-in kind has no such field, or what stands there is neither text, number nor
+    /// boolean; the error names what there is. Of other kinds, such as custom resources, any well-formed path is taken.
     pub fn of<K: TypedResource>(path: &str) -> Result<Self, FieldPathError> {
         Self::of_resource(&Resource::of::<K>(), path)
     }
@@ -55,12 +65,51 @@ impl FieldPath {
     /// # Errors
     /// As [`of`](Self::of).
     pub fn of_resource(resource: &Resource, path: &str) -> Result<Self, FieldPathError> {
-        _ = resource;
-        path.parse()
+        let parsed: Self = path.parse()?;
+        match Kind::of(&resource.api_version(), &resource.kind) {
+            Some(kind) => parsed.in_messages_of(kind).map(|_| parsed).map_err(|error| why(&error)),
+            None => Ok(parsed),
+        }
     }
 
     pub(crate) fn segments(&self) -> &[Segment] {
         &self.segments
+    }
+
+    /// Calls `found` with each scalar at the path in the message of an object of this kind.
+    pub(crate) fn read_message<'a>(
+        &self,
+        kind: Kind,
+        message: &'a [u8],
+        found: &mut dyn FnMut(Cow<'a, str>),
+    ) {
+        let resolve = || self.in_messages_of(kind).unwrap_or(InMessage::Nowhere);
+        let (known, path) = self.in_messages.get_or_init(|| (kind, resolve()));
+        let resolved;
+        let path = if *known == kind {
+            path
+        } else {
+            // Rare: one path for objects of several kinds.
+            resolved = resolve();
+            &resolved
+        };
+        match path {
+            InMessage::Same(text) => found(Cow::Borrowed(text)),
+            // The bytes were checked, as far as it matters, when they came; what is broken reads as absent.
+            InMessage::Numbers(path) => _ = path.each(message, |value| found(value.text())),
+            InMessage::Nowhere => {}
+        }
+    }
+
+    fn in_messages_of(&self, kind: Kind) -> Result<InMessage, k8s_protobuf::Error> {
+        Ok(match &*self.text {
+            "kind" => InMessage::Same(kind.name()),
+            "apiVersion" => InMessage::Same(kind.api_version()),
+            _ => InMessage::Numbers(k8s_protobuf::FieldPath::from_segments(
+                kind,
+                self.segments.iter().cloned(),
+            )?),
+        })
     }
 }
 
@@ -69,56 +118,19 @@ impl FromStr for FieldPath {
 
     /// A path for objects of any kind; whether they have such a field shows when it is read.
     fn from_str(path: &str) -> Result<Self, FieldPathError> {
-        let segments =
-            segments(path).map_err(|why| FieldPathError { path: path.to_owned(), why: why.to_owned() })?;
-        Ok(Self { text: path.into(), segments: segments.into() })
+        let segments = Segment::parse(path).map_err(|error| why(&error))?;
+        Ok(Self { text: path.into(), segments: segments.into(), in_messages: OnceLock::new() })
     }
 }
 
-/// The steps of a path, or what is wrong with it.
-fn segments(path: &str) -> Result<Vec<Segment>, &'static str> {
-    const NO_NAME: &str = "a name is missing; write it as `spec.nodeName`";
-    let mut segments = Vec::new();
-    let mut rest = path;
-    loop {
-        if !rest.starts_with('[') {
-            let end = rest.find(['.', '[']).unwrap_or(rest.len());
-            let (name, after) = rest.split_at(end);
-            if name.is_empty() {
-                return Err(NO_NAME);
-            }
-            segments.push(Segment::Member(name.into()));
-            rest = after;
-        }
-        while let Some(inner) = rest.strip_prefix('[') {
-            let (segment, after) = match inner.strip_prefix('\'') {
-                Some(key) => {
-                    let (key, after) = key.split_once("']").ok_or("a key in brackets ends with `']`")?;
-                    (Segment::Member(key.into()), after)
-                }
-                None => {
-                    let after =
-                        inner.strip_prefix("*]").ok_or("brackets hold `*` or a key in single quotes")?;
-                    (Segment::Elements, after)
-                }
-            };
-            segments.push(segment);
-            rest = after;
-        }
-        match rest.strip_prefix('.') {
-            Some(after) => rest = after,
-            None if rest.is_empty() => return Ok(segments),
-            None => return Err("a dot or a bracket follows on a bracket"),
-        }
-        if rest.starts_with('[') {
-            return Err(NO_NAME);
-        }
-    }
+fn why(error: &k8s_protobuf::Error) -> FieldPathError {
+    FieldPathError { why: error.to_string() }
 }
 
 impl Clone for FieldPath {
     fn clone(&self) -> Self {
-        Self { text: self.text.clone(), segments: self.segments.clone() }
+        let Self { text, segments, in_messages } = self;
+        Self { text: text.clone(), segments: segments.clone(), in_messages: in_messages.clone() }
     }
 }
 
@@ -136,43 +148,29 @@ impl fmt::Debug for FieldPath {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::api::core::v1::Pod;
+
     use super::*;
 
     #[test]
-    fn paths_are_names_keys_and_elements() {
-        let member = |name: &str| Segment::Member(name.into());
-        for (path, expected) in [
-            ("kind", vec![member("kind")]),
-            ("spec.nodeName", vec![member("spec"), member("nodeName")]),
-            ("metadata.labels['a.io/b']", vec![member("metadata"), member("labels"), member("a.io/b")]),
-            (
-                "spec.containers[*].image",
-                vec![member("spec"), member("containers"), Segment::Elements, member("image")],
-            ),
-            (
-                "a[*][*]['b'].c",
-                vec![member("a"), Segment::Elements, Segment::Elements, member("b"), member("c")],
-            ),
+    fn a_path_that_leads_nowhere_says_what_there_is() {
+        for (path, said) in [
+            ("spec.nodename", "did you mean nodeName"),
+            ("spec", "spec:"),
+            ("spec..a", "must be a name"),
+            ("spec.containers[0].image", "in brackets must be *"),
         ] {
-            assert_eq!(segments(path), Ok(expected), "{path}");
-            assert_eq!(path.parse::<FieldPath>().unwrap().to_string(), path);
+            let error = FieldPath::of::<Pod>(path).unwrap_err().to_string();
+            assert!(error.contains(said), "{path}: {error}");
         }
-    }
-
-    #[test]
-    fn what_is_no_path_says_why() {
-        for (path, why) in [
-            ("", "a name is missing"),
-            ("spec.", "a name is missing"),
-            (".spec", "a name is missing"),
-            ("a.[*]", "a name is missing"),
-            ("a..b", "a name is missing"),
-            ("a[0]", "brackets hold `*`"),
-            ("a['b", "ends with `']`"),
-            ("a[*]b", "follows on a bracket"),
-        ] {
-            let error = path.parse::<FieldPath>().unwrap_err().to_string();
-            assert!(error.contains(why) && error.starts_with(&format!("{path:?} is no path")), "{error}");
-        }
+        // What is not built in has the fields that it has.
+        let widgets = Resource {
+            group: "example.com".into(),
+            version: "v1".into(),
+            plural: "widgets".into(),
+            kind: "Widget".into(),
+            namespaced: true,
+        };
+        assert!(FieldPath::of_resource(&widgets, "spec.anything").is_ok());
     }
 }

@@ -165,12 +165,7 @@ impl<K> Lazy<K> {
             }
         };
         match self.message_of {
-            Some(_) => {
-                let mut text = Vec::new();
-                if self.write_json(&mut text).is_ok() {
-                    json::fields(&text, path.segments(), &mut |value| found(Cow::Owned(value.into_owned())));
-                }
-            }
+            Some(kind) => path.read_message(kind, &self.bytes, found),
             None => json::fields(&self.bytes, path.segments(), found),
         }
     }

@@ -61,6 +61,26 @@ pub enum Segment {
     Each,
 }
 
+impl Segment {
+    /// The parts of a path for objects of whatever kind, as [`FieldPath`] writes them.
+    ///
+    /// # Errors
+    /// When the path is malformed.
+    ///
+    /// # Examples
+    /// ```
+    /// use k8s_protobuf::Segment;
+    ///
+    /// let segments = Segment::parse("items[*]")?;
+    /// assert_eq!(segments, [Segment::Name("items".to_owned()), Segment::Each]);
+    /// # Ok::<(), k8s_protobuf::Error>(())
+    /// ```
+    pub fn parse(path: &str) -> Result<Vec<Self>, Error> {
+        text::parse(path)
+            .map_err(|problem| Error::Path { path: path.to_owned(), problem: problem.to_owned() })
+    }
+}
+
 /// From a message to a value in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {
@@ -89,9 +109,7 @@ impl FieldPath {
     /// When the path is malformed, names what is not there, or ends with something other than a text, number, boolean or
     /// time. The error says what there is instead.
     pub fn of(kind: Kind, path: &str) -> Result<Self, Error> {
-        let segments = text::parse(path)
-            .map_err(|problem| Error::Path { path: path.to_owned(), problem: problem.to_owned() })?;
-        Self::from_segments(kind, segments)
+        Self::from_segments(kind, Segment::parse(path)?)
     }
 
     /// [`of`](Self::of) for a path in its parts, where keys may be anything.

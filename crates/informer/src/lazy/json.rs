@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
+use k8s_protobuf::Segment;
+
 use super::text;
-use crate::field_path::Segment;
 
 /// The text to keep: the object with its `apiVersion` and `kind`, which items of lists of built-in kinds lack, and with
 /// labels that can be lent out as they stand there.
@@ -67,13 +68,15 @@ pub(super) fn metadata_map<'a>(json: &'a [u8], key: &str) -> Vec<(Cow<'a, str>, 
 pub(super) fn fields<'a>(json: &'a [u8], path: &[Segment], found: &mut dyn FnMut(Cow<'a, str>)) {
     match path {
         [] => text::scalar(json).into_iter().for_each(found),
-        [Segment::Member(key), rest @ ..] => {
+        [Segment::Name(key) | Segment::Key(key), rest @ ..] => {
             if let Some(value) = text::member(json, key) {
                 fields(value, rest, found);
             }
         }
-        [Segment::Elements, rest @ ..] => {
-            text::elements(json).for_each(|element| fields(element, rest, found))
+        [Segment::Each, rest @ ..] => {
+            text::elements(json).for_each(|element| fields(element, rest, found));
         }
+        // There may be other segments one day.
+        _ => {}
     }
 }
