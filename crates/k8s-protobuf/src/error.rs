@@ -49,6 +49,7 @@ pub enum Error {
 }
 
 /// The error for bytes that break protobuf's own rules.
+#[cold]
 pub(crate) fn malformed(what: &'static str) -> Error {
     Error::Malformed { what }
 }

@@ -55,7 +55,9 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// When the message ends within the field, or the field is no protobuf.
-    #[inline]
+    // Not a call: what it returns is large, and is taken apart at once. Unoptimized, it would fill the callers' stacks.
+    #[cfg_attr(debug_assertions, inline)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[expect(
         clippy::should_implement_trait,
         reason = "an error ends it for good, which an iterator's user may not expect"
@@ -69,7 +71,7 @@ impl<'a> Reader<'a> {
             0 => Value::Varint(self.varint()?),
             1 => Value::Fixed64(u64::from_le_bytes(self.array()?)),
             2 => {
-                let length = usize::try_from(self.varint()?).map_err(|_| Error::Truncated)?;
+                let length = usize::try_from(self.varint()?).map_err(|_| truncated())?;
                 Value::Bytes(self.take(length)?)
             }
             5 => Value::Fixed32(u32::from_le_bytes(self.array()?)),
@@ -94,7 +96,7 @@ impl<'a> Reader<'a> {
     pub(crate) fn payload(&mut self, encoding: u8) -> Result<&'a [u8], Error> {
         match encoding {
             2 => {
-                let length = usize::try_from(self.varint()?).map_err(|_| Error::Truncated)?;
+                let length = usize::try_from(self.varint()?).map_err(|_| truncated())?;
                 self.take(length)
             }
             0 => {
@@ -115,6 +117,11 @@ impl<'a> Reader<'a> {
             [byte, rest @ ..] if *byte < 0x80 => {
                 self.rest = rest;
                 Ok(u64::from(*byte))
+            }
+            // Tags from 16 on and most messages' lengths have two.
+            [low, high, rest @ ..] if *high < 0x80 => {
+                self.rest = rest;
+                Ok(u64::from(low & 0x7f) | u64::from(*high) << 7)
             }
             _ => self.long_varint(),
         }
@@ -137,16 +144,21 @@ impl<'a> Reader<'a> {
     }
 
     fn take(&mut self, length: usize) -> Result<&'a [u8], Error> {
-        let (taken, rest) = self.rest.split_at_checked(length).ok_or(Error::Truncated)?;
+        let (taken, rest) = self.rest.split_at_checked(length).ok_or_else(truncated)?;
         self.rest = rest;
         Ok(taken)
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
-        let (taken, rest) = self.rest.split_first_chunk::<N>().ok_or(Error::Truncated)?;
+        let (taken, rest) = self.rest.split_first_chunk::<N>().ok_or_else(truncated)?;
         self.rest = rest;
         Ok(*taken)
     }
+}
+
+#[cold]
+fn truncated() -> Error {
+    Error::Truncated
 }
 
 impl<'a> Value<'a> {

@@ -2,14 +2,17 @@
 
 mod corpus;
 
-use k8s_protobuf::{Error, Kind, encode, message_to_json};
+use k8s_protobuf::{Error, Kind, Reader, Value as Encoded, encode, message_to_json};
+use proptest::prelude::*;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 fn json_of(kind: Kind, message: &[u8]) -> Result<Value, Error> {
     let mut out = Vec::new();
     message_to_json(kind, message, &mut out)?;
     assert!(!out.contains(&b'\n'));
-    Ok(serde_json::from_slice(&out).expect("what is written is JSON"))
+    assert!(serde_json::from_slice::<&RawValue>(&out).is_ok(), "what is written is JSON");
+    Ok(serde_json::from_slice(&out).unwrap_or_default())
 }
 
 #[test]
@@ -53,6 +56,93 @@ fn without_nulls(mut value: Value) -> Value {
         _ => {}
     }
     value
+}
+
+#[test]
+fn the_order_of_fields_is_of_no_account() {
+    for pair in corpus::pairs() {
+        let Some((kind, message)) = pair.message() else { continue };
+        let expected: Value = serde_json::from_slice(&pair.json).unwrap();
+        let mut turned = Vec::new();
+        // Metadata in two parts, of which the first is among what follows it.
+        let mut fields = fields_of(message);
+        fields.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
+        for (number, field) in fields {
+            let Some((1, Encoded::Bytes(metadata))) =
+                Reader::new(field).next().unwrap().filter(|_| number == 1)
+            else {
+                turned.extend_from_slice(field);
+                continue;
+            };
+            let (first, second): (Vec<_>, Vec<_>) =
+                fields_of(metadata).into_iter().rev().partition(|(at, _)| at % 2 == 0);
+            for half in [first, second] {
+                // Of repeated fields the order counts.
+                let mut half = half;
+                half.reverse();
+                half.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
+                let half: Vec<u8> = half.into_iter().flat_map(|(_, field)| field.to_vec()).collect();
+                bytes(1, &half, &mut turned);
+                // Unknown, as if it were of a newer version.
+                bytes(1000, b"new", &mut turned);
+            }
+        }
+        let json = json_of(kind, &turned).unwrap_or_else(|error| panic!("{}: {error}", pair.name));
+        assert_same(&json, &expected, &pair.name);
+    }
+}
+
+#[test]
+fn what_is_cut_off_is_read_or_refused() {
+    for pair in corpus::checked_in() {
+        let Some((kind, message)) = pair.message() else { continue };
+        for end in 0..message.len() {
+            let _ = json_of(kind, &message[..end]);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn changed_bytes_are_read_or_refused(
+        pair in prop::sample::select(corpus::checked_in()),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+    ) {
+        if let Some((kind, message)) = pair.message() {
+            let mut message = message.to_vec();
+            for (at, byte) in changes {
+                let at = at.index(message.len());
+                message[at] = byte;
+            }
+            let mut out = Vec::new();
+            if message_to_json(kind, &message, &mut out).is_ok() {
+                prop_assert!(serde_json::from_slice::<&RawValue>(&out).is_ok());
+                prop_assert!(out.len() <= message.len() * 400 + 1000);
+            }
+        }
+    }
+}
+
+/// The fields of a message with their numbers, each as it stands there.
+fn fields_of(message: &[u8]) -> Vec<(u32, &[u8])> {
+    let (mut reader, mut fields) = (Reader::new(message), Vec::new());
+    loop {
+        let before = reader.rest();
+        let Some((number, _)) = reader.next().expect("a message") else { return fields };
+        fields.push((number, &before[..before.len() - reader.rest().len()]));
+    }
+}
+
+/// Writes a field that has a length.
+fn bytes(number: u32, bytes: &[u8], out: &mut Vec<u8>) {
+    for mut value in [u64::from(number) << 3 | 2, bytes.len() as u64] {
+        while value >= 0x80 {
+            out.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        out.push(value as u8);
+    }
+    out.extend_from_slice(bytes);
 }
 
 /// Fails with where two objects differ.

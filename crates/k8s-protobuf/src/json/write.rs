@@ -236,10 +236,15 @@ fn single(field: &FieldDef, held: Value<'_>, depth: usize, out: &mut Vec<u8>) ->
 }
 
 /// Writes a field that is not there: Go's types have all of them.
+#[inline]
 fn absent(field: &FieldDef, depth: usize, out: &mut Vec<u8>) -> Written {
-    if field.has(flags::OMIT_ZERO)
-        || field.flags & (flags::POINTER | flags::OMIT_EMPTY) == flags::POINTER | flags::OMIT_EMPTY
-    {
+    // Most fields.
+    let omitted = flags::POINTER | flags::OMIT_EMPTY;
+    if field.flags & omitted == omitted { Ok(()) } else { empty(field, depth, out) }
+}
+
+fn empty(field: &FieldDef, depth: usize, out: &mut Vec<u8>) -> Written {
+    if field.has(flags::OMIT_ZERO) {
         return Ok(());
     }
     if field.has(flags::INLINE) {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use k8s_protobuf::{Envelope, Error, Kind};
 
 /// One object in both encodings.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Pair {
     /// What it is and where it comes from.
     pub(crate) name: String,
@@ -35,8 +35,7 @@ impl Pair {
 
 /// All pairs; without the corpus those that are checked in, and a word on how to get it.
 pub(crate) fn pairs() -> Vec<Pair> {
-    let mut pairs = Vec::new();
-    read_pairs(include_bytes!("../fixtures/pairs.bin"), &mut pairs);
+    let mut pairs = checked_in();
     let Some(directory) = std::env::var_os("K8S_PROTOBUF_CORPUS").map(PathBuf::from) else {
         eprintln!(
             "skipped all but {} pairs: make the others with `crates/k8s-protobuf/generator/corpus DIR`, then set \
@@ -49,6 +48,13 @@ pub(crate) fn pairs() -> Vec<Pair> {
     let testdata = String::from_utf8(read(&directory.join("testdata"))).expect("a path");
     read_testdata(Path::new(testdata.trim()), &mut pairs);
     assert!(pairs.len() > 1000, "only {} pairs in {}", pairs.len(), directory.display());
+    pairs
+}
+
+/// Those that are always there.
+pub(crate) fn checked_in() -> Vec<Pair> {
+    let mut pairs = Vec::new();
+    read_pairs(include_bytes!("../fixtures/pairs.bin"), &mut pairs);
     pairs
 }
 
