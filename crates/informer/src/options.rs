@@ -10,14 +10,15 @@ use informer_core::selector::{FieldSelector, LabelSelector};
 
 use crate::Scope;
 use crate::reflector::{Identity, identity_of};
-use crate::source::{ListCompression, Projection};
+use crate::source::{ListCompression, Projection, WireFormat};
 
 /// How an informer lists, watches, decodes and keeps its objects. Options are part of what is asked for:
 /// asking a factory for the same collection with contradictory options is an error (G23).
 ///
 /// # Defaults
 /// The factory's namespace and selectors (none for a standalone informer), streaming lists where the server
-/// has them, pages of 500 where lists are paged, no resync, managedFields dropped, 16 MiB per object at most.
+/// has them, pages of 500 where lists are paged, protobuf where the server has it and else JSON, no resync, managedFields
+/// dropped, 16 MiB per object at most.
 ///
 /// # Examples
 /// ```
@@ -57,6 +58,8 @@ pub(crate) struct WireOptions {
     pub(crate) max_object_bytes: usize,
     pub(crate) compression: ListCompression,
     pub(crate) projection: Projection,
+    /// The factory's, if not said.
+    pub(crate) format: Option<WireFormat>,
 }
 
 /// A named change that is made to each object before anything sees it (G33).
@@ -86,6 +89,7 @@ impl<T> InformerOptions<T> {
                 max_object_bytes: informer_core::wire::DEFAULT_MAX_OBJECT_BYTES,
                 compression: ListCompression::default(),
                 projection: Projection::default(),
+                format: None,
             },
             transforms: Vec::new(),
             identity: None,
@@ -186,6 +190,13 @@ impl<T> InformerOptions<T> {
         self
     }
 
+    /// In which encoding the server sends objects: protobuf where it has it, unless said otherwise here or to the factory.
+    #[must_use]
+    pub fn wire_format(mut self, format: WireFormat) -> Self {
+        self.wire.format = Some(format);
+        self
+    }
+
     /// Changes each object once per received version, before the store, the indexes and the handlers see it
     /// (G33). It must leave name, namespace, UID and version alone, which is checked for dynamic objects, and for the
     /// typed and metadata-only informers of a factory; elsewhere, ask for it with
@@ -258,6 +269,7 @@ impl Fingerprint {
             (a.max_object_bytes != b.max_object_bytes, "max_object_bytes"),
             (a.compression != b.compression, "list_compression"),
             (a.projection != b.projection, "metadata_only"),
+            (a.format.unwrap_or_default() != b.format.unwrap_or_default(), "wire_format"),
         ]
         .into_iter()
         .find_map(|(differs, name)| differs.then_some(name))

@@ -15,7 +15,7 @@ use informer_core::wire::Status;
 pub use informer_core::reflector::{Failure, FailureKind, ListRequest, VersionMatch, WatchRequest};
 pub use informer_core::wire::{ListHead, WatchEventType, WatchFrame, Wire, WireObject};
 
-pub use self::kube::{KubeSource, ListCompression, Projection};
+pub use self::kube::{KubeSource, ListCompression, Projection, WireFormat};
 pub(crate) use self::kube::{retry_after, unretried_empty_body};
 
 /// Lists and watches a collection (client-go's `ListerWatcher`).

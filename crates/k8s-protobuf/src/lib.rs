@@ -10,9 +10,8 @@
 //! - [`Metadata`]: who an object is, and its labels; [`without_managed_fields`] cuts what nobody reads;
 //! - [`FieldPath`]: a field such as `spec.nodeName`, read without decoding the rest;
 //! - [`to_json`]: the text that Go writes for the same object;
-//! - [`encode`]: the way back, for servers.
 //! - [`Reader`]: the fields of any message, for what has no other reader;
-//! - [`Metadata`]: who an object is, and its labels; [`without_managed_fields`] cuts what nobody reads.
+//! - [`encode`]: the way back, for servers.
 //!
 //! No tokio, no kube, no build script and no protoc.
 

@@ -14,12 +14,13 @@ use tokio::runtime::Handle;
 use super::registry::Registry;
 use super::{Inner, SharedInformerFactory};
 use crate::options::InformerOptions;
+use crate::source::WireFormat;
 use crate::{Resource, Scope, TypedResource};
 
 /// Builds a [`SharedInformerFactory`].
 ///
 /// # Defaults
-/// All namespaces, no selectors, no resync, no transform.
+/// All namespaces, no selectors, no resync, protobuf where the server has it and else JSON, no transform.
 pub struct SharedInformerFactoryBuilder {
     client: Client,
     defaults: Defaults,
@@ -33,6 +34,7 @@ pub(super) struct Defaults {
     resync_of: HashMap<TypeId, Duration>,
     resync_of_resource: HashMap<Resource, Duration>,
     page_size: Option<Option<u32>>,
+    wire_format: Option<WireFormat>,
     pub(super) metadata_transforms: Vec<(String, Arc<MetadataTransform>)>,
 }
 
@@ -88,6 +90,13 @@ impl SharedInformerFactoryBuilder {
         self
     }
 
+    /// In which encoding the server sends objects, to informers that do not say otherwise.
+    #[must_use]
+    pub fn wire_format(mut self, format: WireFormat) -> Self {
+        self.defaults.wire_format = Some(format);
+        self
+    }
+
     /// Changes the metadata of every object of typed, dynamic and metadata-only informers before anything sees
     /// it (G33), such as dropping annotations; informers of structs of your own have none to change. See [`InformerOptions::transform`].
     #[must_use]
@@ -127,6 +136,7 @@ impl Defaults {
         {
             options.wire.page_size = page_size;
         }
+        options.wire.format = options.wire.format.or(self.wire_format);
         options
     }
 }

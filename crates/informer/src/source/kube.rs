@@ -1,22 +1,30 @@
 //! An API server as the source, through `kube::Client`.
 
+mod body;
+mod format;
+
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use futures_util::stream::{self, BoxStream, StreamExt, TryStreamExt};
+use futures_util::stream::StreamExt;
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, DATE, HeaderMap, HeaderName, RETRY_AFTER};
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
-use informer_core::wire::{FrameError, JsonListSplitter, JsonWatchSplitter, ListPart, Status};
+use informer_core::wire::{FrameError, Status};
 use kube::Client;
 use kube::client::Body;
 
-use super::{Failure, FailureKind, ListChunk, ListRequest, ListStream, ListWatch, WatchChunk, WatchFrame};
-use super::{WatchRequest, WatchStream, WireObject, failure_of_status};
+use super::{Failure, FailureKind, ListRequest, ListStream, ListWatch};
+use super::{WatchRequest, WatchStream, failure_of_status};
 use crate::error::connection_error;
 use crate::resource::group_version_path;
 use crate::{Resource, Scope};
+use body::{list_stream, watch_stream};
+use format::{Encoding, Offer};
+
+pub use format::WireFormat;
 
 /// How much of an error's body is read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
@@ -30,6 +38,8 @@ const MAX_ERROR_BYTES: usize = 64 * 1024;
 pub struct KubeSource {
     client: Client,
     target: Arc<Target>,
+    /// Protobuf was refused, or could not be read.
+    json_only: Arc<AtomicBool>,
 }
 
 struct Target {
@@ -37,6 +47,7 @@ struct Target {
     scope: Scope,
     projection: Projection,
     compression: ListCompression,
+    format: WireFormat,
     max_object_bytes: usize,
 }
 
@@ -70,9 +81,10 @@ impl KubeSource {
             scope,
             projection: Projection::Whole,
             compression: ListCompression::Identity,
+            format: WireFormat::Auto,
             max_object_bytes: informer_core::wire::DEFAULT_MAX_OBJECT_BYTES,
         };
-        Self { client, target: Arc::new(target) }
+        Self { client, target: Arc::new(target), json_only: Arc::default() }
     }
 
     /// Asks for whole objects or for metadata only.
@@ -89,6 +101,13 @@ impl KubeSource {
         self
     }
 
+    /// In which encoding objects are asked for. Default: protobuf where there is, JSON elsewhere.
+    #[must_use]
+    pub fn wire_format(mut self, format: WireFormat) -> Self {
+        Arc::make_mut(&mut self.target).format = format;
+        self
+    }
+
     /// The most bytes that one object may have. Default: 16 MiB.
     #[must_use]
     pub fn max_object_bytes(mut self, bytes: usize) -> Self {
@@ -96,10 +115,42 @@ impl KubeSource {
         self
     }
 
+    /// Asks for objects in the encodings on offer; the answer says in which they are.
+    async fn open(&self, verb: &str, query: &str) -> Result<(Encoding, Body), Failure> {
+        loop {
+            let offer = Offer::of(&self.target, self.json_only.load(Ordering::Relaxed))
+                .map_err(|why| self.target.refused(verb, FailureKind::Invalid, &why))?;
+            let list = if verb == "list" { "List" } else { "" };
+            let path = self.target.resource.path(self.target.scope.namespace.as_deref());
+            let mut request = Request::get(format!("{path}?{query}"))
+                .header(ACCEPT, offer.accept(self.target.projection, list));
+            // Servers from 1.37 on compress watches, frame by frame, unless told not to.
+            if verb == "watch" || self.target.compression == ListCompression::Identity {
+                request = request.header(ACCEPT_ENCODING, "identity");
+            }
+            let request = request.body(()).map_err(|error| self.transport(verb, &error))?;
+            let response = self.send(verb, request).await?;
+            // Not every proxy that refuses protobuf sees that JSON would do as well.
+            if offer.gives_way() && is_refused_for_its_form(response.status()) {
+                self.json_only.store(true, Ordering::Relaxed);
+                continue;
+            }
+            let response = self.accepted(verb, response).await?;
+            let encoding = Encoding::of(response.headers())
+                .and_then(|encoding| offer.admit(encoding))
+                .map_err(|why| self.target.refused(verb, FailureKind::Malformed, &why))?;
+            return Ok((encoding, response.into_body()));
+        }
+    }
+
     async fn send(&self, verb: &str, request: Request<()>) -> Result<Response<Body>, Failure> {
         let body = unretried_empty_body().await.map_err(|error| self.transport(verb, &error))?;
         let request = request.map(|()| body);
-        let response = self.client.send(request).await.map_err(|error| self.transport(verb, &error))?;
+        self.client.send(request).await.map_err(|error| self.transport(verb, &error))
+    }
+
+    /// The answer, if it is one that can be read.
+    async fn accepted(&self, verb: &str, response: Response<Body>) -> Result<Response<Body>, Failure> {
         if !response.status().is_success() {
             return Err(self.refusal(verb, response).await);
         }
@@ -141,7 +192,8 @@ impl KubeSource {
             .header(ACCEPT, "application/json")
             .body(())
             .map_err(|error| self.transport("discover", &error))?;
-        let body = self.send("discover", request).await?.into_body().collect_bytes().await;
+        let response = self.send("discover", request).await?;
+        let body = self.accepted("discover", response).await?.into_body().collect_bytes().await;
         let body = body.map_err(|error| self.transport("discover", &error))?;
         serde_json::from_slice(&body).map_err(|_| self.target.no_discovery())
     }
@@ -159,34 +211,31 @@ impl KubeSource {
         Failure::new(kind, format!("{verb} {}: {}", self.target, connection_error(error)))
     }
 
-    fn request(&self, query: &str) -> http::request::Builder {
-        let path = self.target.resource.path(self.target.scope.namespace.as_deref());
-        Request::get(format!("{path}?{query}"))
+    /// The body of an answer turned out to be malformed. What is not built in is asked for in JSON from now on.
+    fn malformed(&self, verb: &str, error: &FrameError) -> Failure {
+        let hint = match (error, self.target.format) {
+            (FrameError::UnknownKind { .. }, WireFormat::Auto) => {
+                self.json_only.store(true, Ordering::Relaxed);
+                "; it is asked for in JSON from now on"
+            }
+            (FrameError::UnknownKind { .. }, WireFormat::Protobuf) => {
+                "; ask for it with WireFormat::Auto or WireFormat::Json"
+            }
+            _ => "",
+        };
+        self.target.refused(verb, FailureKind::Malformed, &format!("{error}{hint}"))
     }
 }
 
 impl ListWatch for KubeSource {
     async fn list(&self, request: &ListRequest) -> Result<ListStream, Failure> {
-        let mut builder =
-            self.request(&self.target.list_query(request)).header(ACCEPT, self.target.accept("List"));
-        if self.target.compression == ListCompression::Identity {
-            builder = builder.header(ACCEPT_ENCODING, "identity");
-        }
-        let request = builder.body(()).map_err(|error| self.transport("list", &error))?;
-        let response = self.send("list", request).await?;
-        Ok(ListStream(list_stream(self.clone(), response.into_body())))
+        let (encoding, body) = self.open("list", &self.target.list_query(request)).await?;
+        Ok(ListStream(list_stream(self.clone(), encoding, body)))
     }
 
     async fn watch(&self, request: &WatchRequest) -> Result<WatchStream, Failure> {
-        // Servers from 1.37 on compress watches, frame by frame, unless told not to.
-        let request = self
-            .request(&self.target.watch_query(request))
-            .header(ACCEPT, self.target.accept(""))
-            .header(ACCEPT_ENCODING, "identity")
-            .body(())
-            .map_err(|error| self.transport("watch", &error))?;
-        let response = self.send("watch", request).await?;
-        Ok(WatchStream(watch_stream(self.clone(), response.into_body())))
+        let (encoding, body) = self.open("watch", &self.target.watch_query(request)).await?;
+        Ok(WatchStream(watch_stream(self.clone(), encoding, body)))
     }
 
     async fn exists(&self) -> Result<bool, Failure> {
@@ -255,15 +304,6 @@ struct GroupVersion {
 }
 
 impl Target {
-    fn accept(&self, list: &str) -> String {
-        match self.projection {
-            Projection::Whole => "application/json".to_owned(),
-            Projection::Metadata => {
-                format!("application/json;as=PartialObjectMetadata{list};g=meta.k8s.io;v=v1,application/json")
-            }
-        }
-    }
-
     fn list_query(&self, request: &ListRequest) -> String {
         let mut query = self.selectors();
         if let Some(limit) = request.limit {
@@ -342,9 +382,13 @@ impl Target {
         Failure::new(FailureKind::Malformed, message)
     }
 
-    fn malformed(&self, verb: &str, error: &FrameError) -> Failure {
-        Failure::new(FailureKind::Malformed, format!("{verb} {self}: {error}"))
+    fn refused(&self, verb: &str, kind: FailureKind, why: &str) -> Failure {
+        Failure::new(kind, format!("{verb} {self}: {why}"))
     }
+}
+
+fn is_refused_for_its_form(code: StatusCode) -> bool {
+    matches!(code, StatusCode::NOT_ACCEPTABLE | StatusCode::UNSUPPORTED_MEDIA_TYPE)
 }
 
 const VERSION_MATCH_OF_WATCHES: &str = super::VersionMatch::NotOlderThan.as_str();
@@ -374,72 +418,6 @@ pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
     let now = text(DATE).and_then(|date| httpdate::parse_http_date(date).ok()).unwrap_or(now);
     // A date that has passed asks for nothing.
     until.duration_since(now).ok()
-}
-
-fn list_stream(source: KubeSource, body: Body) -> BoxStream<'static, Result<ListChunk, Failure>> {
-    let splitter = JsonListSplitter::with_max_object_bytes(source.target.max_object_bytes);
-    let state = Some((source, body.into_data_stream(), splitter));
-    let chunks = stream::try_unfold(state, |state| async move {
-        let Some((source, mut body, mut splitter)) = state else { return Ok(None) };
-        let malformed = |error: FrameError| source.target.malformed("list", &error);
-        match body.next().await {
-            Some(Ok(chunk)) => {
-                let items = split_list(&mut splitter, chunk).map_err(malformed)?;
-                Ok(Some((ListChunk::Items(items), Some((source, body, splitter)))))
-            }
-            Some(Err(error)) => Err(source.transport("list", &error)),
-            None => {
-                let head = splitter.finish().map_err(malformed)?;
-                if !head.kind.ends_with("List") {
-                    let message =
-                        format!("list {}: the answer is a {:?}, not a list", source.target, head.kind);
-                    return Err(Failure::new(FailureKind::Malformed, message));
-                }
-                Ok(Some((ListChunk::End(head), None)))
-            }
-        }
-    });
-    chunks.boxed()
-}
-
-fn split_list(splitter: &mut JsonListSplitter, chunk: Bytes) -> Result<Vec<WireObject>, FrameError> {
-    let mut parts = Vec::new();
-    splitter.push(chunk, &mut parts)?;
-    Ok(parts.into_iter().map(|ListPart::Item(item)| item).collect())
-}
-
-fn watch_stream(source: KubeSource, body: Body) -> BoxStream<'static, Result<WatchChunk, Failure>> {
-    let splitter = JsonWatchSplitter::with_max_object_bytes(source.target.max_object_bytes);
-    let state = (source, body.into_data_stream(), splitter, None);
-    let chunks = stream::try_unfold(state, |(source, mut body, mut splitter, mut broken)| async move {
-        let malformed = |error: FrameError| source.target.malformed("watch", &error);
-        if let Some(error) = broken {
-            return Err(malformed(error));
-        }
-        match body.next().await {
-            Some(Ok(chunk)) => {
-                // The frames before a broken one are whole, and count (G30).
-                let (mut texts, mut frames) = (Vec::new(), Vec::new());
-                broken = splitter.push(chunk, &mut texts).err();
-                for text in &texts {
-                    match WatchFrame::parse(text) {
-                        Ok(frame) => frames.push(frame),
-                        Err(error) => {
-                            broken = Some(error);
-                            break;
-                        }
-                    }
-                }
-                Ok(Some((WatchChunk(frames), (source, body, splitter, broken))))
-            }
-            Some(Err(error)) => Err(source.transport("watch", &error)),
-            None => {
-                splitter.finish().map_err(malformed)?;
-                Ok(None)
-            }
-        }
-    });
-    chunks.into_stream().boxed()
 }
 
 /// An empty body that a client's retry layer cannot copy, so that every answer reaches the reflector:
