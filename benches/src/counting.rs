@@ -3,13 +3,14 @@
 #![expect(unsafe_code, reason = "an allocator implements an unsafe trait")]
 
 use std::alloc::{GlobalAlloc, Layout};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 /// Counts the bytes requested from the allocator inside, now and at most. Rounding, headers and fragmentation
 /// of that allocator are not in the figures; the resident memory shows them.
 #[derive(Debug, Default)]
 pub struct Counting<A> {
     inner: A,
+    stopped: AtomicBool,
     live: AtomicUsize,
     peak: AtomicUsize,
     calls: AtomicUsize,
@@ -18,7 +19,13 @@ pub struct Counting<A> {
 impl<A> Counting<A> {
     /// Counts on top of `inner`.
     pub const fn new(inner: A) -> Self {
-        Self { inner, live: AtomicUsize::new(0), peak: AtomicUsize::new(0), calls: AtomicUsize::new(0) }
+        Self {
+            inner,
+            stopped: AtomicBool::new(false),
+            live: AtomicUsize::new(0),
+            peak: AtomicUsize::new(0),
+            calls: AtomicUsize::new(0),
+        }
     }
 
     /// Bytes allocated and not freed.
@@ -36,19 +43,29 @@ impl<A> Counting<A> {
         self.calls.load(Relaxed)
     }
 
+    /// Counts no more, for good: counting takes time that is not the program's.
+    pub fn stop(&self) {
+        self.stopped.store(true, Relaxed);
+    }
+
     /// Starts a new high-water mark at what is allocated now.
     pub fn reset(&self) {
         self.peak.store(self.live(), Relaxed);
     }
 
     fn grow(&self, bytes: usize) {
+        if self.stopped.load(Relaxed) {
+            return;
+        }
         let live = self.live.fetch_add(bytes, Relaxed) + bytes;
         self.peak.fetch_max(live, Relaxed);
         self.calls.fetch_add(1, Relaxed);
     }
 
     fn shrink(&self, bytes: usize) {
-        self.live.fetch_sub(bytes, Relaxed);
+        if !self.stopped.load(Relaxed) {
+            self.live.fetch_sub(bytes, Relaxed);
+        }
     }
 }
 
@@ -111,7 +128,9 @@ mod tests {
             heap.reset();
             let block = heap.alloc_zeroed(layout);
             assert_eq!((heap.live(), heap.peak()), (100, 100));
+            heap.stop();
             heap.dealloc(block, layout);
+            assert_eq!(heap.live(), 100);
         }
     }
 }

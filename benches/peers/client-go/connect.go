@@ -27,6 +27,15 @@ func (c *connection) flags(set *flag.FlagSet) {
 
 // client makes a client with client-go's defaults, which counts its requests.
 func (c *connection) client() (*kubernetes.Clientset, error) {
+	config, err := c.config()
+	if err != nil {
+		return nil, err
+	}
+	return kubernetes.NewForConfig(config)
+}
+
+// config is client-go's, with which clients count their requests.
+func (c *connection) config() (*rest.Config, error) {
 	if c.initial == "list" {
 		// How users switch it off. The environment is read at the first use of a feature gate.
 		if err := os.Setenv("KUBE_FEATURE_WatchListClient", "false"); err != nil {
@@ -43,7 +52,7 @@ func (c *connection) client() (*kubernetes.Clientset, error) {
 		return nil, errors.New("--kubeconfig or --server is needed")
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &counting{next, &c.requests} })
-	return kubernetes.NewForConfig(config)
+	return config, nil
 }
 
 // requests counts what was sent.

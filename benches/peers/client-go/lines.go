@@ -5,8 +5,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"strconv"
-	"strings"
 	"sync"
 )
 
@@ -79,20 +77,11 @@ func hello() helloLine {
 }
 
 // memory is the heap after a collection, and the resident memory after what is free was given back.
-func memory() (heap, resident uint64) {
+func memory() (heap, inMemory uint64) {
 	runtime.GC()
 	debug.FreeOSMemory()
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return stats.HeapAlloc, 0
-	}
-	for line := range strings.Lines(string(status)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kibibytes, _ := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
-			resident = kibibytes * 1024
-		}
-	}
-	return stats.HeapAlloc, resident
+	now, _ := resident()
+	return stats.HeapAlloc, now
 }

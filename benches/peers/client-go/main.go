@@ -1,8 +1,11 @@
 // Command client-go is the peer that informer is put beside: a program with client-go's informers as they come,
-// driven by lines on stdin, which tells what happens in lines of JSON on stdout. The program on the other side is
-// `tests/long-runs/src/bin/beside`, whose own informer speaks the same lines.
+// which tells what happens in lines of JSON on stdout. `history` is driven by lines on stdin; the program on its other
+// side is `tests/long-runs/src/bin/beside`, whose own informer speaks the same lines. `sync` and `drain` are measured
+// by `benches/src/bin/side-by-side`.
 //
 //	client-go history --kubeconfig FILE | --server URL --namespace NAME [--initial list] [--quiet] [--block]
+//	client-go sync    --kubeconfig FILE [--initial list] [--kind typed|metadata|dynamic] [--wire protobuf|json] [--strip]
+//	client-go drain   --kubeconfig FILE [--initial list] [--wire protobuf|json] [--metadata]
 package main
 
 import (
@@ -18,6 +21,9 @@ type subcommand struct {
 
 var subcommands = []subcommand{
 	{"history", "run an informer of Pods and tell what its handler is told", history},
+	{"sync", "sync an informer of Pods and tell what it took", syncPods},
+	{"drain", "receive what such an informer does, and tell what that takes", drain},
+	{"version", "tell the version of client-go", version},
 }
 
 func main() {
@@ -32,6 +38,12 @@ func main() {
 		fmt.Fprintln(os.Stderr, "client-go:", err)
 		os.Exit(1)
 	}
+}
+
+func version([]string) error {
+	line := hello()
+	_, err := fmt.Println(line.Library, line.Version)
+	return err
 }
 
 func usage() {

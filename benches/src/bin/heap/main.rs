@@ -9,31 +9,22 @@
 //! cargo run --release -p informer-benches --bin heap --features mimalloc   with another allocator
 //! ```
 
-mod load;
 mod report;
 mod server;
-mod sync;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
 use clap::{Parser, Subcommand, ValueEnum};
-use informer_benches::counting::Counting;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use informer_benches::client::{Client, Target};
+use informer_benches::figures::{Initial, Kept};
+use informer_benches::load;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 
-use report::{Initial, Kept, Measured};
+use report::Measured;
 use server::Server;
-
-#[cfg(not(feature = "mimalloc"))]
-#[global_allocator]
-static HEAP: Counting<std::alloc::System> = Counting::new(std::alloc::System);
-
-#[cfg(feature = "mimalloc")]
-#[global_allocator]
-static HEAP: Counting<mimalloc::MiMalloc> = Counting::new(mimalloc::MiMalloc);
 
 /// Measures the memory of informers.
 #[derive(Debug, Parser)]
@@ -61,33 +52,19 @@ enum Role {
     /// Be the API server
     #[command(hide = true)]
     Serve { objects: usize },
-    /// Be the process of one informer
-    #[command(hide = true)]
-    Sync {
-        kept: Kept,
-        initial: Initial,
-        /// A URL, or the path of a kubeconfig
-        target: String,
-        /// Go on until a relist, which somebody else must force
-        #[arg(long)]
-        relist: bool,
-    },
+    #[command(flatten)]
+    Client(Client),
 }
 
 #[tokio::main]
 async fn main() -> Result<()> {
     let arguments = Arguments::parse();
     match arguments.role {
-        Some(Role::Load { kubeconfig }) => load::load(&client(&kubeconfig).await?, arguments.objects).await,
-        Some(Role::Serve { objects }) => server::serve(objects).await,
-        Some(Role::Sync { kept, initial, target, relist }) => {
-            let client = if target.starts_with("http://") {
-                kube::Client::try_from(kube::Config::new(target.parse()?))?
-            } else {
-                client(Path::new(&target)).await?
-            };
-            sync::run(client, kept, initial, relist).await
+        Some(Role::Load { kubeconfig }) => {
+            load::load(&Target::Kubeconfig(kubeconfig).client().await?, arguments.objects).await
         }
+        Some(Role::Serve { objects }) => server::serve(objects).await,
+        Some(Role::Client(client)) => client.run().await,
         None => orchestrate(&arguments).await,
     }
 }
@@ -98,11 +75,11 @@ async fn orchestrate(arguments: &Arguments) -> Result<()> {
         false => Kept::value_variants(),
     };
     let (mut server, target) = match &arguments.kubeconfig {
-        Some(path) => (None, path.to_str().context("the path is not UTF-8")?.to_owned()),
+        Some(path) => (None, Target::Kubeconfig(path.clone())),
         None => {
             let server = Server::spawn(arguments.objects).await?;
-            let url = server.url.clone();
-            (Some(server), url)
+            let target = Target::Url(server.url.clone());
+            (Some(server), target)
         }
     };
     let changed = arguments.objects / 100;
@@ -124,7 +101,7 @@ async fn orchestrate(arguments: &Arguments) -> Result<()> {
 /// Runs one informer in a process of its own.
 async fn measure(
     server: Option<&mut Server>,
-    target: &str,
+    target: &Target,
     kept: Kept,
     initial: Initial,
     changed: usize,
@@ -133,7 +110,8 @@ async fn measure(
         value.map(|value| value.get_name().to_owned()).unwrap_or_default()
     };
     let mut process = Command::new(std::env::current_exe()?)
-        .args(["sync", &name(kept.to_possible_value()), &name(initial.to_possible_value()), target])
+        .args(["sync", &name(kept.to_possible_value()), &name(initial.to_possible_value())])
+        .args([&target.argument()?, "--counted"])
         .args(server.is_some().then_some("--relist"))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -152,10 +130,4 @@ async fn measure(
     let status = process.wait().await?;
     ensure!(status.success() && !phases.is_empty(), "the informer's process failed: {status}");
     Ok(Measured { kept, initial, phases })
-}
-
-async fn client(kubeconfig: &Path) -> Result<kube::Client> {
-    let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
-    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-    Ok(kube::Client::try_from(config)?)
 }

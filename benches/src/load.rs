@@ -8,7 +8,13 @@ use kube::api::{Api, PostParams};
 
 /// Creates Pods as `kube-controller-manager`, then writes their status as `kubelet`. Those that are there
 /// already stay as they are.
-pub(crate) async fn load(client: &kube::Client, objects: usize) -> Result<()> {
+///
+/// # Errors
+/// What the server refuses.
+///
+/// # Cancel safety
+/// What is written stays.
+pub async fn load(client: &kube::Client, objects: usize) -> Result<()> {
     let namespaces: Api<Namespace> = Api::all(client.clone());
     for number in 0..generate::Generator::default().namespaces {
         let mut namespace = Namespace::default();

@@ -1,0 +1,164 @@
+//! The programs that are measured.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use clap::ValueEnum;
+use informer_benches::client::Target;
+use informer_benches::figures::{Figures, Initial};
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
+use tokio::time::timeout;
+
+use crate::runs::{Drain, HttpClient, Library, Run};
+
+/// How long one measurement may take.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Where they are.
+pub(crate) struct Programs {
+    ours: PathBuf,
+    pub(crate) client_go: PathBuf,
+    kube_runtime: PathBuf,
+}
+
+/// How an informer runs, other than to be timed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Mode {
+    /// The heap is counted, which takes time.
+    pub(crate) counted: bool,
+    /// It goes on until a relist.
+    pub(crate) relist: bool,
+}
+
+/// A program that runs.
+pub(crate) struct Running {
+    process: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Programs {
+    /// Builds the peers.
+    pub(crate) async fn build() -> Result<Self> {
+        let benches = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let ours = std::env::current_exe()?;
+        let go = benches.join("peers/client-go");
+        let mut build = Command::new("go");
+        build.current_dir(&go).args(["build", "-o", "bin/client-go", "."]);
+        succeed(build).await.context("go build, of the peer client-go")?;
+        let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
+        let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        build.current_dir(benches).args(["build", "--quiet", "--profile", profile]);
+        build.args(["-p", "informer-peer-kube-runtime"]);
+        // What `cargo run` sets would have build scripts run again that look at it.
+        for (name, _) in std::env::vars_os() {
+            if ["CARGO_MANIFEST_", "CARGO_PKG_"].iter().any(|of| name.to_string_lossy().starts_with(of)) {
+                build.env_remove(name);
+            }
+        }
+        if cfg!(feature = "mimalloc") {
+            build.args(["--features", "informer-peer-kube-runtime/mimalloc"]);
+        }
+        succeed(build).await.context("cargo build, of the peer kube-runtime")?;
+        let kube_runtime = ours.with_file_name("informer-peer-kube-runtime");
+        ensure!(kube_runtime.exists(), "{} was not built", kube_runtime.display());
+        Ok(Self { ours, client_go: go.join("bin/client-go"), kube_runtime })
+    }
+
+    /// Starts an informer.
+    pub(crate) fn start(&self, run: Run, target: &Target, mode: Mode) -> Result<Running> {
+        let target = target.argument()?;
+        let mut command = match run.library {
+            Library::ClientGo => {
+                let mut command = Command::new(&self.client_go);
+                command.args(["sync", "--kubeconfig", &target, "--kind", &argument(run.kept)]);
+                command.args(["--wire", &argument(run.wire)]).args(as_list(run.initial));
+                command
+            }
+            Library::KubeRuntime => {
+                let mut command = Command::new(&self.kube_runtime);
+                command.args([&argument(run.kept), &argument(run.initial), &target]);
+                command
+            }
+            Library::Informer => {
+                let mut command = Command::new(&self.ours);
+                command.args(["sync", &argument(run.kept), &argument(run.initial), &target]);
+                command
+            }
+        };
+        command.args(run.stripped.then_some("--strip"));
+        command.args(mode.counted.then_some("--counted")).args(mode.relist.then_some("--relist"));
+        Running::start(command)
+    }
+
+    /// Runs an informer until it has synced.
+    pub(crate) async fn sync(&self, run: Run, target: &Target) -> Result<Figures> {
+        self.start(run, target, Mode::default())?.only().await
+    }
+
+    /// Runs a drain.
+    pub(crate) async fn drain(&self, drain: Drain, target: &Target) -> Result<Figures> {
+        let target = target.argument()?;
+        let mut command = match drain.client {
+            HttpClient::Go => {
+                let mut command = Command::new(&self.client_go);
+                command.args(["drain", "--kubeconfig", &target, "--wire", &argument(drain.wire)]);
+                command.args(as_list(drain.initial));
+                command
+            }
+            HttpClient::Rust => {
+                let mut command = Command::new(&self.ours);
+                command.args(["drain", &argument(drain.initial), &argument(drain.wire), &target]);
+                command.args(drain.paged.then_some("--page-size=500"));
+                command
+            }
+        };
+        command.args(drain.metadata.then_some("--metadata"));
+        Running::start(command)?.only().await
+    }
+}
+
+impl Running {
+    fn start(mut command: Command) -> Result<Self> {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
+        let mut process = command.spawn().with_context(|| format!("{command:?} does not start"))?;
+        let lines = BufReader::new(process.stdout.take().context("no pipe")?).lines();
+        Ok(Self { process, lines })
+    }
+
+    /// The figures of the next phase.
+    pub(crate) async fn next(&mut self) -> Result<Figures> {
+        let line = timeout(PATIENCE, self.lines.next_line()).await.context("it takes too long")??;
+        Ok(serde_json::from_str(&line.context("it ended early")?)?)
+    }
+
+    /// Waits for its end.
+    pub(crate) async fn end(mut self) -> Result<()> {
+        let status = timeout(PATIENCE, self.process.wait()).await.context("it does not end")??;
+        ensure!(status.success(), "it failed: {status}");
+        Ok(())
+    }
+
+    async fn only(mut self) -> Result<Figures> {
+        let figures = self.next().await?;
+        self.end().await?;
+        Ok(figures)
+    }
+}
+
+async fn succeed(mut command: Command) -> Result<()> {
+    let status = command.status().await?;
+    ensure!(status.success(), "{status}");
+    Ok(())
+}
+
+fn as_list(initial: Initial) -> Option<&'static str> {
+    (initial == Initial::List).then_some("--initial=list")
+}
+
+/// As clap has it.
+fn argument<V: ValueEnum + Copy>(value: V) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}

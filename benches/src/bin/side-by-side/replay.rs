@@ -1,0 +1,70 @@
+//! CPU time from received bytes to the store: our client with answers out of memory instead of a socket.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use anyhow::Result;
+use informer_benches::client::Target;
+
+use crate::Arguments;
+use crate::numbers::{Spread, Table};
+use crate::programs::Programs;
+use crate::runs::{Drain, INITIALS, Run, ours};
+use crate::samples::Samples;
+use crate::sync::told;
+
+/// CPU time per object beyond that of a drain of the same recording, µs.
+#[derive(Default)]
+pub(crate) struct Measured {
+    net: HashMap<Run, Vec<f64>>,
+}
+
+pub(crate) async fn measure(
+    arguments: &Arguments,
+    programs: &Programs,
+    samples: &Samples,
+) -> Result<Measured> {
+    let runs: Vec<Run> =
+        INITIALS.into_iter().flat_map(ours).filter(|run| arguments.wants(&run.to_string())).collect();
+    let mut measured = Measured::default();
+    for round in 0..arguments.rounds {
+        let mut drains: HashMap<Drain, Option<u64>> = HashMap::new();
+        for run in &runs {
+            let drain = run.drain();
+            let target =
+                Target::Recording(samples.recording(drain.initial, drain.wire, drain.metadata).await?);
+            let name = |what: &str| format!("replay {}/{}: {what}", round + 1, arguments.rounds);
+            if let Entry::Vacant(entry) = drains.entry(drain) {
+                let figures = told(&name(&drain.to_string()), programs.drain(drain, &target).await);
+                entry.insert(figures.map(|figures| figures.cpu_us));
+            }
+            let figures = told(&name(&run.to_string()), programs.sync(*run, &target).await);
+            if let (Some(figures), Some(drained)) = (figures, drains[&drain]) {
+                let net = (figures.cpu_us as f64 - drained as f64) / figures.objects.max(1) as f64;
+                measured.net.entry(*run).or_default().push(net);
+            }
+        }
+    }
+    Ok(measured)
+}
+
+impl Measured {
+    pub(crate) fn of(&self, run: Run) -> Spread {
+        self.net.get(&run).into_iter().flatten().copied().collect()
+    }
+
+    pub(crate) fn table(&self) -> String {
+        if self.net.is_empty() {
+            return String::new();
+        }
+        let mut table = Table::new(&["client", "CPU, µs per Pod"]);
+        for run in Run::all().into_iter().filter(|run| self.net.contains_key(run)) {
+            table.row(&[run.to_string(), self.of(run).to_string()]);
+        }
+        table.section(
+            "CPU time from received bytes to the store",
+            "The same informers, whose `kube::Client` answers out of memory what the server has said, in chunks of 32 KiB; minus a \
+             drain of that.",
+        )
+    }
+}

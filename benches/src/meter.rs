@@ -1,0 +1,111 @@
+//! Measures a phase of the process from the inside.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::HEAP;
+use crate::figures::{Figures, Heap, Phase};
+use crate::resident::Resident;
+
+/// Measures one phase after another.
+#[derive(Debug)]
+pub struct Meter {
+    counted: bool,
+    empty: usize,
+    began: (Duration, Instant),
+    took: (Duration, Duration),
+}
+
+impl Meter {
+    /// Begins the first phase. Unless the heap shall be `counted`, it is not from here on, since that takes time.
+    #[must_use]
+    pub fn start(counted: bool) -> Self {
+        if !counted {
+            HEAP.stop();
+        }
+        HEAP.reset();
+        Self { counted, empty: HEAP.live(), began: (cpu_time(), Instant::now()), took: Default::default() }
+    }
+
+    /// The phase has reached its goal: what comes now, until the next one, takes none of its time.
+    pub fn stop(&mut self) {
+        let (cpu, wall) = self.began;
+        self.took = (cpu_time().saturating_sub(cpu), wall.elapsed());
+    }
+
+    /// Waits until nothing moves any more, and measures memory. The next phase begins when this returns.
+    ///
+    /// # Errors
+    /// As [`Resident::read`].
+    ///
+    /// # Cancel safety
+    /// The phase goes on.
+    pub async fn finish(&mut self, phase: Phase, objects: usize) -> Result<Figures> {
+        let settled = settle().await;
+        let resident = Resident::read()?;
+        let (cpu, wall) = self.took;
+        let heap = self.counted.then(|| Heap {
+            settled: settled.saturating_sub(self.empty),
+            over: Some(HEAP.peak().saturating_sub(settled)),
+        });
+        HEAP.reset();
+        self.began = (cpu_time(), Instant::now());
+        Ok(Figures {
+            phase,
+            objects,
+            cpu_us: cpu.as_micros() as u64,
+            wall_us: wall.as_micros() as u64,
+            bytes: None,
+            decoded: None,
+            heap,
+            resident: resident.now,
+            resident_peak: resident.peak,
+        })
+    }
+}
+
+/// Prints a line for the process that waits for it.
+///
+/// # Errors
+/// None that can be told.
+pub fn print(figures: &Figures) -> Result<()> {
+    println!("{}", serde_json::to_string(figures)?);
+    Ok(())
+}
+
+/// CPU time of all threads of the process so far, user and system.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.max(0) as u64, time.tv_nsec as u32)
+}
+
+/// What is allocated once nothing moves any more.
+async fn settle() -> usize {
+    let (mut live, mut same) = (HEAP.live(), 0);
+    while same < 10 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let now = HEAP.live();
+        same = if now == live { same + 1 } else { 0 };
+        live = now;
+    }
+    live
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_is_that_of_the_phase_and_ends_with_it() {
+        let mut meter =
+            Meter { counted: true, empty: 0, began: (cpu_time(), Instant::now()), took: Default::default() };
+        while cpu_time() - meter.began.0 < Duration::from_millis(1) {}
+        meter.stop();
+        let took = meter.took;
+        assert!(took.0 >= Duration::from_millis(1));
+        while cpu_time() - meter.began.0 < Duration::from_millis(2) {}
+        assert_eq!(meter.took, took);
+    }
+}
