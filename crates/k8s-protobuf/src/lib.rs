@@ -15,7 +15,15 @@
 //!
 //! No tokio, no kube, no build script and no protoc.
 
+// What the tests share names the crate from outside.
+#[cfg(test)]
+extern crate self as k8s_protobuf;
+
 mod canonical;
+#[cfg(test)]
+#[expect(dead_code, reason = "others compare the JSON")]
+#[path = "../tests/corpus/mod.rs"]
+mod corpus;
 mod de;
 pub mod encode;
 mod envelope;

@@ -71,32 +71,33 @@ impl<'a> Reader<'a> {
             0 => Value::Varint(self.varint()?),
             1 => Value::Fixed64(u64::from_le_bytes(self.array()?)),
             2 => {
-                let length = usize::try_from(self.varint()?).map_err(|_| truncated())?;
+                let length = usize::try_from(self.varint()?).map_err(|_| Broken::Truncated)?;
                 Value::Bytes(self.take(length)?)
             }
             5 => Value::Fixed32(u32::from_le_bytes(self.array()?)),
-            _ => return Err(malformed("a wire type that Kubernetes does not use")),
+            _ => return Err(Broken::Encoding.into()),
         };
         Ok(Some((number, value)))
     }
 
     /// What stands before a field's value: its number, and the encoding of the value.
     #[inline]
-    pub(crate) fn tag(&mut self) -> Result<(u32, u8), Error> {
+    pub(crate) fn tag(&mut self) -> Result<(u32, u8), Broken> {
         let tag = self.varint()?;
-        let number = u32::try_from(tag >> 3).map_err(|_| malformed("a field number out of range"))?;
-        if number == 0 {
-            return Err(malformed("a field with the number 0"));
+        match u32::try_from(tag >> 3) {
+            Ok(0) => Err(Broken::ZeroNumber),
+            Ok(number) => Ok((number, (tag & 7) as u8)),
+            Err(_) => Err(Broken::Number),
         }
-        Ok((number, (tag & 7) as u8))
     }
 
     /// The bytes of the value with this encoding: those of a number as they are, of all else without the length.
-    #[inline]
-    pub(crate) fn payload(&mut self, encoding: u8) -> Result<&'a [u8], Error> {
+    #[cfg_attr(debug_assertions, inline)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn payload(&mut self, encoding: u8) -> Result<&'a [u8], Broken> {
         match encoding {
             2 => {
-                let length = usize::try_from(self.varint()?).map_err(|_| truncated())?;
+                let length = usize::try_from(self.varint()?).map_err(|_| Broken::Truncated)?;
                 self.take(length)
             }
             0 => {
@@ -106,12 +107,12 @@ impl<'a> Reader<'a> {
             }
             1 => self.take(8),
             5 => self.take(4),
-            _ => Err(malformed("a wire type that Kubernetes does not use")),
+            _ => Err(Broken::Encoding),
         }
     }
 
     #[inline]
-    pub(crate) fn varint(&mut self) -> Result<u64, Error> {
+    pub(crate) fn varint(&mut self) -> Result<u64, Broken> {
         // Nearly all tags and lengths take one byte.
         match self.rest {
             [byte, rest @ ..] if *byte < 0x80 => {
@@ -127,12 +128,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn long_varint(&mut self) -> Result<u64, Error> {
+    fn long_varint(&mut self) -> Result<u64, Broken> {
         let mut value = 0u64;
         for (at, byte) in self.rest.iter().take(10).enumerate() {
             let bits = u64::from(byte & 0x7f);
             if at == 9 && bits > 1 {
-                return Err(malformed("a number of more than 64 bits"));
+                return Err(Broken::Long);
             }
             value |= bits << (7 * at);
             if byte & 0x80 == 0 {
@@ -140,25 +141,46 @@ impl<'a> Reader<'a> {
                 return Ok(value);
             }
         }
-        if self.rest.len() < 10 { Err(Error::Truncated) } else { Err(malformed("a number without end")) }
+        Err(if self.rest.len() < 10 { Broken::Truncated } else { Broken::Endless })
     }
 
-    fn take(&mut self, length: usize) -> Result<&'a [u8], Error> {
-        let (taken, rest) = self.rest.split_at_checked(length).ok_or_else(truncated)?;
+    #[inline]
+    fn take(&mut self, length: usize) -> Result<&'a [u8], Broken> {
+        let (taken, rest) = self.rest.split_at_checked(length).ok_or(Broken::Truncated)?;
         self.rest = rest;
         Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
-        let (taken, rest) = self.rest.split_first_chunk::<N>().ok_or_else(truncated)?;
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Broken> {
+        let (taken, rest) = self.rest.split_first_chunk::<N>().ok_or(Broken::Truncated)?;
         self.rest = rest;
         Ok(*taken)
     }
 }
 
-#[cold]
-fn truncated() -> Error {
-    Error::Truncated
+/// What is wrong with a field: an [`Error`] that fits into a register, for where there are many fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Broken {
+    Truncated,
+    Number,
+    ZeroNumber,
+    Encoding,
+    Long,
+    Endless,
+}
+
+impl From<Broken> for Error {
+    #[cold]
+    fn from(broken: Broken) -> Self {
+        malformed(match broken {
+            Broken::Truncated => return Self::Truncated,
+            Broken::Number => "a field number out of range",
+            Broken::ZeroNumber => "a field with the number 0",
+            Broken::Encoding => "a wire type that Kubernetes does not use",
+            Broken::Long => "a number of more than 64 bits",
+            Broken::Endless => "a number without end",
+        })
+    }
 }
 
 impl<'a> Value<'a> {

@@ -5,6 +5,7 @@ use std::fmt::{self, Display, Write as _};
 use serde::de::{Expected, Unexpected};
 
 use crate::Error;
+use crate::wire::Broken;
 
 /// An [`Error`] in the making.
 #[derive(Debug)]
@@ -93,6 +94,13 @@ impl From<Error> for Fault {
     #[cold]
     fn from(error: Error) -> Self {
         What::Bytes(error).into()
+    }
+}
+
+impl From<Broken> for Fault {
+    #[cold]
+    fn from(broken: Broken) -> Self {
+        Error::from(broken).into()
     }
 }
 

@@ -7,8 +7,20 @@ use crate::error::malformed;
 use crate::schema::FieldKind;
 use crate::wire::Reader;
 
+/// A `Time` or `MicroTime`.
+pub(super) struct Moment {
+    seconds: i64,
+    micros: Option<u32>,
+}
+
+impl Moment {
+    pub(super) fn text(&self) -> Short {
+        text::time(self.seconds, self.micros)
+    }
+}
+
 /// A `Time` or `MicroTime`; `None` for Go's zero, which is `null`.
-pub(super) fn time(kind: FieldKind, message: &[u8]) -> Result<Option<Short>, Error> {
+pub(super) fn time(kind: FieldKind, message: &[u8]) -> Result<Option<Moment>, Error> {
     if message.is_empty() {
         return Ok(None);
     }
@@ -23,13 +35,13 @@ pub(super) fn time(kind: FieldKind, message: &[u8]) -> Result<Option<Short>, Err
     }
     if kind == FieldKind::Time {
         // Go reads no fractions here.
-        return Ok((seconds != text::ZERO_TIME).then(|| text::time(seconds, None)));
+        return Ok((seconds != text::ZERO_TIME).then_some(Moment { seconds, micros: None }));
     }
     let micros = nanos / 1000;
     let seconds = seconds.saturating_add(micros.div_euclid(1_000_000).into());
     let micros = micros.rem_euclid(1_000_000) as u32;
     let is_zero = seconds == text::ZERO_TIME && micros == 0;
-    Ok((!is_zero).then(|| text::time(seconds, Some(micros))))
+    Ok((!is_zero).then_some(Moment { seconds, micros: Some(micros) }))
 }
 
 /// A `Duration`.

@@ -34,7 +34,7 @@ impl Short {
     }
 
     /// With leading zeros.
-    fn put_digits<const N: usize>(&mut self, mut value: u64) {
+    fn put_digits<const N: usize>(&mut self, mut value: u32) {
         let mut digits = [b'0'; N];
         for digit in digits.iter_mut().rev() {
             *digit += (value % 10) as u8;
@@ -55,43 +55,47 @@ impl Short {
 
 /// RFC 3339 in UTC, of seconds since 1970; with microseconds, always six digits of them, if there are any to write.
 pub(crate) fn time(seconds: i64, micros: Option<u32>) -> Short {
-    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400) as u64);
+    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400) as u32);
     let (year, month, day) = date(days);
     let mut text = Short::new();
-    match u64::try_from(year) {
-        Ok(year) if year <= 9999 => text.put_digits::<4>(year),
-        Ok(year) => text.put_number(year),
-        Err(_) => {
-            text.put(b"-");
-            let year = year.unsigned_abs();
-            if year <= 9999 { text.put_digits::<4>(year) } else { text.put_number(year) }
+    let mut rest = *b"-00-00T00:00:00";
+    for (at, value) in [(1, month), (4, day), (7, second / 3600), (10, second / 60 % 60), (13, second % 60)] {
+        rest[at] += (value / 10) as u8;
+        rest[at + 1] += (value % 10) as u8;
+    }
+    match u32::try_from(year) {
+        Ok(year @ ..10_000) => text.put_digits::<4>(year),
+        _ => {
+            // Go pads the digits of a year before 0 as well, which Rust does with the sign.
+            if year < 0 {
+                text.put(b"-");
+            }
+            match u32::try_from(year.unsigned_abs()) {
+                Ok(year @ ..10_000) => text.put_digits::<4>(year),
+                _ => text.put_number(year.unsigned_abs()),
+            }
         }
     }
-    for (sign, value) in
-        [(b"-", month), (b"-", day), (b"T", second / 3600), (b":", second / 60 % 60), (b":", second % 60)]
-    {
-        text.put(sign);
-        text.put_digits::<2>(value);
-    }
+    text.put(&rest);
     if let Some(micros) = micros {
         text.put(b".");
-        text.put_digits::<6>(micros.into());
+        text.put_digits::<6>(micros);
     }
     text.put(b"Z");
     text
 }
 
 /// Year, month and day of a number of days since 1970.
-fn date(days: i64) -> (i64, u64, u64) {
+fn date(days: i64) -> (i64, u32, u32) {
     // Years from March on, so that the leap day is a year's last; eras are 400 of them.
     let days = days + 719_468;
-    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097) as u64);
+    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097) as u32);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
     let day = day - (365 * year + year / 4 - year / 100);
     let month = (5 * day + 2) / 153;
     let day = day - (153 * month + 2) / 5 + 1;
     let (month, january) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    (year as i64 + era * 400 + january, month, day)
+    (i64::from(year) + era * 400 + january, month, day)
 }
 
 /// Such as `1h2m0.5s`.

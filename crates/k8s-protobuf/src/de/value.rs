@@ -264,7 +264,7 @@ impl<'de> De<'de> {
             (Form::One, FieldKind::Bytes) => Ok(Text::Owned(text::base64(self.bytes))),
             (Form::One, kind @ (FieldKind::Time | FieldKind::MicroTime)) => {
                 match special::time(kind, self.bytes)? {
-                    Some(time) => Ok(Text::Short(time)),
+                    Some(time) => Ok(Text::Short(time.text())),
                     None => Err(self.mismatch(expected)),
                 }
             }
