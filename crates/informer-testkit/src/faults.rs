@@ -24,6 +24,8 @@ use crate::status::Status;
 
 /// The faults of a server; a cheap handle.
 ///
+/// All of them happen to JSON and to protobuf alike.
+///
 /// | fault | how |
 /// |---|---|
 /// | connections refused | [`refuse_connections`](Self::refuse_connections), until [`accept_connections`](Self::accept_connections) |
@@ -42,6 +44,7 @@ use crate::status::Status;
 /// | streaming lists refused | [`Fault::streaming_lists_refused`]; a whole server: [`disable_watch_list`](crate::TestServerBuilder::disable_watch_list) |
 /// | streaming lists that stall, from the start or in the middle | [`Fault::stall`], [`Fault::stall_after`], with [`Fault::streaming_lists`] |
 /// | streaming lists that never tell their end | [`Fault::without_end_bookmark`] |
+/// | no protobuf: refused, or answered in JSON | [`Fault::without_protobuf`]; 415 and the like: [`Fault::answer`] with [`Fault::accepting_protobuf`]; a whole server: [`protobuf`](crate::TestServerBuilder::protobuf) |
 /// | a compressed body that nobody asked for | [`Fault::gzip`] |
 /// | truncated, malformed and oversized frames and lists | [`Fault::truncated`], [`Fault::malformed`], [`Fault::oversized`], anything with [`Fault::instead`] |
 /// | an undecodable object among good ones | [`Fault::undecodable`] |
@@ -216,7 +219,7 @@ impl Faults {
 
     /// What is to be done with a request that has arrived.
     pub(crate) fn judge(&self, asked: &Asked) -> Verdict {
-        let hit = self.hit(asked, |effect| !effect.is_in_body() && !matches!(effect, Effect::Gzip));
+        let hit = self.hit(asked, Effect::is_verdict);
         let Some(hit) = hit else { return Verdict::Serve };
         match &hit.fault.effect {
             Effect::Answer(status) => Verdict::Answer(status.clone()),
@@ -225,13 +228,22 @@ impl Faults {
             Effect::TooLargeVersion => Verdict::Answer(asked.too_large_version()),
             Effect::HangUp => Verdict::HangUp,
             Effect::Stall => Verdict::Wait(hit.lifted.clone()),
-            Effect::Gzip | Effect::Stop(..) | Effect::Drip { .. } | Effect::Alter(_) => Verdict::Serve,
+            Effect::Gzip
+            | Effect::WithoutProtobuf
+            | Effect::Stop(..)
+            | Effect::Drip { .. }
+            | Effect::Alter(_) => Verdict::Serve,
         }
     }
 
     /// Whether the answer is to be compressed.
     pub(crate) fn compresses(&self, asked: &Asked) -> bool {
         self.hit(asked, |effect| matches!(effect, Effect::Gzip)).is_some()
+    }
+
+    /// Whether the request is read as by a server that does not know protobuf.
+    pub(crate) fn have_no_protobuf(&self, asked: &Asked) -> bool {
+        self.hit(asked, |effect| matches!(effect, Effect::WithoutProtobuf)).is_some()
     }
 
     /// Whether there is a fault that happens to bodies.

@@ -50,6 +50,7 @@ mod requests;
 mod resource;
 mod server;
 mod status;
+mod wire;
 
 pub use auth::Auth;
 pub use cluster::{Checkpoint, Cluster, ClusterFeed, ClusterOptions, ClusterSnapshot, Write};

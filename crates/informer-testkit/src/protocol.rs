@@ -21,12 +21,12 @@ mod discovery;
 mod list;
 mod object;
 mod params;
+mod protobuf;
 pub(crate) mod render;
 mod route;
 mod token;
 mod watch;
 
-pub use accept::{Negotiated, Representation};
 pub use body::{Body, BodyError};
 pub use object::Object;
 pub use route::{DiscoveryPath, ResourcePath, Route, Verb};
@@ -34,12 +34,13 @@ pub use route::{DiscoveryPath, ResourcePath, Route, Verb};
 use crate::resource::Resource;
 use crate::status::Status;
 
-pub(crate) use accept::negotiate;
-pub(crate) use body::{json_response, object_response, plain_response, status_response, stream_response};
-pub(crate) use list::expired_page;
+pub(crate) use accept::{Form, Media, forget_protobuf, names_protobuf};
+pub(crate) use body::{document_response, json_response, object_response, plain_response, status_response};
+pub(crate) use list::{collection_response, expired_page};
 pub(crate) use params::{Parameters, select};
+pub(crate) use render::error_event;
 pub(crate) use token::page_of;
-pub(crate) use watch::error_line;
+pub(crate) use watch::failed_watch;
 
 /// Where the read side reads.
 pub trait Backend: Clone + Send + Sync + 'static {
@@ -171,6 +172,21 @@ pub enum WatchListSupport {
     Ignored,
 }
 
+/// How a server treats who asks for Kubernetes' protobuf.
+///
+/// Whatever is said here, a server never writes in protobuf what is of no built-in kind, but for metadata.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ProtobufSupport {
+    /// Writes it where it is the first of the accepted: all API servers of Kubernetes.
+    #[default]
+    Served,
+    /// Does not know it: takes another one of the accepted, and answers 406 where there is none. Extension servers
+    /// behind the aggregation layer may be so.
+    Unknown,
+    /// Answers in JSON what was to be in protobuf, accepted or not: servers and proxies that do not read `Accept`.
+    Ignored,
+}
+
 /// What differs between servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadOptions {
@@ -182,6 +198,8 @@ pub struct ReadOptions {
     pub freshness_wait: Duration,
     /// Whether watches can start with the whole collection. Default: they can.
     pub watch_list: WatchListSupport,
+    /// Whether there is protobuf. Default: there is.
+    pub protobuf: ProtobufSupport,
     /// What `/version` says. Default: `v1.36.3`.
     pub git_version: String,
 }
@@ -193,6 +211,7 @@ impl Default for ReadOptions {
             default_watch_timeout: Duration::from_secs(1800),
             freshness_wait: Duration::from_secs(3),
             watch_list: WatchListSupport::Served,
+            protobuf: ProtobufSupport::Served,
             git_version: "v1.36.3".to_owned(),
         }
     }
@@ -234,16 +253,34 @@ impl<B: Backend> ReadSide<B> {
     pub async fn respond(&self, route: &Route, query: &str, headers: &HeaderMap) -> Response<Body> {
         let answer = match route {
             Route::Health => Ok(plain_response(200, "ok")),
-            Route::Version => Ok(json_response(200, discovery::version(&self.options.git_version))),
+            Route::Version => accept::require_json(headers)
+                .map(|()| json_response(200, discovery::version(&self.options.git_version))),
             Route::OpenApi => Ok(discovery::no_schemas(headers)),
-            Route::Discovery(path) => discovery::respond(&self.backend.resources(), path, headers),
+            Route::Discovery(path) => {
+                let (media, aggregated) = accept::discovery(headers, self.options.protobuf);
+                Ok(discovery::respond(&self.backend.resources(), path, media, aggregated))
+            }
             Route::Resource(path) => match self.resolve(path) {
                 Some(resource) => self.read(&resource, path, query, headers).await,
                 None => Ok(not_found()),
             },
             Route::Unknown => Ok(not_found()),
         };
-        answer.unwrap_or_else(|status| status_response(&status))
+        answer.unwrap_or_else(|status| status_response(&status, self.status_media(headers)))
+    }
+
+    /// How failures are told to a client.
+    pub(crate) fn status_media(&self, headers: &HeaderMap) -> Media {
+        accept::status_media(headers, self.options.protobuf)
+    }
+
+    /// The form of what a client gets of a resource.
+    pub(crate) fn negotiate(
+        &self,
+        headers: &HeaderMap,
+        resource: &Resource,
+    ) -> Result<accept::Negotiated, Status> {
+        accept::negotiate(headers, resource, self.options.protobuf)
     }
 
     async fn read(
@@ -277,14 +314,14 @@ impl<B: Backend> ReadSide<B> {
         if resource.namespaced && path.namespace.is_none() {
             return Ok(not_found());
         }
-        let representation = negotiate(headers)?.object()?;
+        let form = self.negotiate(headers, resource)?.object()?;
         if let Some(version) = Parameters::parse(query)?.version()? {
             self.wait_for(resource, version).await?;
         }
         let snapshot = self.snapshot(resource, At::Newest).await?;
         let namespace = path.namespace.as_deref().filter(|_| resource.namespaced).unwrap_or_default();
         let object = snapshot.get(namespace, name).ok_or_else(|| Status::not_found(resource, name))?;
-        Ok(object_response(200, resource, &object, representation))
+        Ok(object_response(200, resource, &object, form))
     }
 
     async fn snapshot(&self, resource: &Resource, at: At) -> Result<B::Snapshot, Status> {

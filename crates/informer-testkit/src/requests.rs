@@ -33,6 +33,8 @@ pub struct Request {
     pub user: String,
     /// The HTTP status of the answer; `None` while there is none, or if there never was one.
     pub status: Option<u16>,
+    /// The `Content-Type` of the answer, empty while there is none.
+    pub answered_in: String,
 }
 
 impl Request {
@@ -152,6 +154,7 @@ impl RequestLog {
             user_agent: header(http::header::USER_AGENT),
             user: user.to_owned(),
             status: None,
+            answered_in: String::new(),
         });
         if log.requests.len() > KEPT {
             log.requests.pop_front();
@@ -160,12 +163,15 @@ impl RequestLog {
     }
 
     /// Notes how a request was answered.
-    pub(crate) fn answered(&self, number: u64, status: u16) {
+    pub(crate) fn answered<B>(&self, number: u64, response: &http::Response<B>) {
         let mut log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let first = log.count - log.requests.len() as u64;
         let at = number.checked_sub(first).and_then(|at| usize::try_from(at).ok());
         if let Some(request) = at.and_then(|at| log.requests.get_mut(at)) {
-            request.status = Some(status);
+            request.status = Some(response.status().as_u16());
+            let value =
+                response.headers().get(http::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+            value.unwrap_or_default().clone_into(&mut request.answered_in);
         }
     }
 

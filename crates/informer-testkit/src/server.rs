@@ -16,7 +16,7 @@ pub use service::{ApiService, ConnectionError};
 use crate::auth::Auth;
 use crate::cluster::Cluster;
 use crate::faults::Faults;
-use crate::protocol::{ReadOptions, ReadSide, WatchListSupport};
+use crate::protocol::{ProtobufSupport, ReadOptions, ReadSide, WatchListSupport};
 use crate::requests::{RequestLog, Requests};
 
 /// An API server on a loopback port, over a [`Cluster`]. Dropping it ends everything it started.
@@ -262,6 +262,13 @@ impl TestServerBuilder {
     #[must_use]
     pub fn disable_watch_list(mut self) -> Self {
         self.options.watch_list = WatchListSupport::Refused;
+        self
+    }
+
+    /// Does not serve protobuf, as an extension server may not. Default: it does.
+    #[must_use]
+    pub fn protobuf(mut self, support: ProtobufSupport) -> Self {
+        self.options.protobuf = support;
         self
     }
 

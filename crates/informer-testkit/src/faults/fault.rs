@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Uri;
+use http::request::Parts;
 
-use crate::protocol::{ResourcePath, Verb, expired_page, page_of};
+use crate::protocol::{ResourcePath, Verb, expired_page, names_protobuf, page_of};
 use crate::requests::names;
 use crate::status::Status;
 
@@ -33,6 +33,7 @@ pub struct Fault {
     resource: Option<String>,
     page: Option<u64>,
     streaming: bool,
+    protobuf: bool,
     object: Option<String>,
 }
 
@@ -44,6 +45,7 @@ pub(super) enum Effect {
     Stall,
     HangUp,
     Gzip,
+    WithoutProtobuf,
     /// What happens after so many bytes of a body.
     Stop(u64, Stop),
     Drip {
@@ -67,13 +69,13 @@ pub(super) enum Stop {
 pub(super) enum Alteration {
     /// Half of one, then the end.
     Truncate,
-    /// One is no JSON.
+    /// One is neither JSON nor protobuf.
     Corrupt,
     /// One has at least so many bytes.
     Oversized(usize),
     /// This instead of one event, or of the whole list.
     Instead(Arc<str>),
-    /// The fields beside the metadata have other types.
+    /// The fields beside the metadata have other types, or encodings of such.
     Undecodable,
     /// Everything twice.
     Duplicate,
@@ -90,6 +92,8 @@ pub(crate) struct Asked {
     page: Option<u64>,
     /// A watch that begins with a list.
     streaming: bool,
+    /// Protobuf is among the accepted.
+    protobuf: bool,
     version: u64,
     token: Option<String>,
 }
@@ -192,13 +196,22 @@ impl Fault {
         Self::new(Effect::Gzip)
     }
 
+    /// Requests are answered as by a server that does not know protobuf, whatever the others do: behind one address
+    /// there may be servers of different age. See [`ProtobufSupport`](crate::protocol::ProtobufSupport) for a whole
+    /// server.
+    #[must_use]
+    pub fn without_protobuf() -> Self {
+        Self::new(Effect::WithoutProtobuf).accepting_protobuf()
+    }
+
     /// A list ends cleanly in the middle of an item, a watch in the middle of its next event.
     #[must_use]
     pub fn truncated() -> Self {
         Self::new(Effect::Alter(Alteration::Truncate))
     }
 
-    /// One item of a list, or the next event of a watch, is no JSON. What follows is as it should be.
+    /// One item of a list, or the next event of a watch, is neither JSON nor protobuf. What follows is as it should
+    /// be.
     #[must_use]
     pub fn malformed() -> Self {
         Self::new(Effect::Alter(Alteration::Corrupt))
@@ -276,6 +289,13 @@ impl Fault {
         self
     }
 
+    /// Hits only requests that accept protobuf, as their first choice or not.
+    #[must_use]
+    pub fn accepting_protobuf(mut self) -> Self {
+        self.protobuf = true;
+        self
+    }
+
     /// Where something happens to an item or an event, it happens only to those of objects with this name.
     #[must_use]
     pub fn object(mut self, name: &str) -> Self {
@@ -291,7 +311,16 @@ impl Fault {
     }
 
     fn new(effect: Effect) -> Self {
-        Self { effect, times: None, verb: None, resource: None, page: None, streaming: false, object: None }
+        Self {
+            effect,
+            times: None,
+            verb: None,
+            resource: None,
+            page: None,
+            streaming: false,
+            protobuf: false,
+            object: None,
+        }
     }
 
     pub(super) fn is_for(&self, asked: &Asked) -> bool {
@@ -300,6 +329,7 @@ impl Fault {
             && self.resource.as_ref().is_none_or(resource)
             && self.page.is_none_or(|own| asked.page == Some(own))
             && (!self.streaming || asked.streaming)
+            && (!self.protobuf || asked.protobuf)
     }
 
     /// Whether it is for the object with this name.
@@ -309,6 +339,11 @@ impl Fault {
 }
 
 impl Effect {
+    /// Whether it says what is to be done with a request.
+    pub(super) fn is_verdict(&self) -> bool {
+        !self.is_in_body() && !matches!(self, Self::Gzip | Self::WithoutProtobuf)
+    }
+
     /// Whether it happens to a body that is being sent, rather than to the request.
     pub(super) fn is_in_body(&self) -> bool {
         matches!(self, Self::Stop(..) | Self::Drip { .. } | Self::Alter(_))
@@ -316,8 +351,8 @@ impl Effect {
 }
 
 impl Asked {
-    pub(crate) fn new(verb: Verb, path: Option<&ResourcePath>, uri: &Uri) -> Self {
-        let query = uri.query().unwrap_or_default();
+    pub(crate) fn new(verb: Verb, path: Option<&ResourcePath>, parts: &Parts) -> Self {
+        let query = parts.uri.query().unwrap_or_default();
         let parameter = |wanted: &str| {
             let mut pairs = form_urlencoded::parse(query.as_bytes());
             pairs.find(|(name, _)| name == wanted).map(|(_, value)| value.into_owned())
@@ -330,6 +365,7 @@ impl Asked {
             path: path.cloned(),
             page: page.filter(|_| verb == Verb::List),
             streaming: streaming && verb == Verb::Watch,
+            protobuf: names_protobuf(&parts.headers),
             version: parameter("resourceVersion").and_then(|version| version.parse().ok()).unwrap_or(1),
             token,
         }

@@ -15,11 +15,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::fault::{Asked, Effect, Stop};
 use super::{Active, Cut, Faults, OpenWatch};
-use crate::protocol::{Body, BodyError, Verb, error_line};
+use crate::protocol::{Body, BodyError, Media, Verb, error_event};
 use crate::status::Status;
 
 /// What a cut watch sends last: an event that never ends.
-const HALF_AN_EVENT: &[u8] = b"{\"type\":\"MODIFIED\",\"object\":{\"kind\":\"";
+const HALF_A_LINE: &[u8] = b"{\"type\":\"MODIFIED\",\"object\":{\"kind\":\"";
+
+/// The same in protobuf: the length says that there are 1024 bytes.
+const HALF_A_FRAME: &[u8] = b"\0\0\x04\0\x0a\x08MODIFIED\x12\xf3\x07\x0a\xf0\x07k8s\0";
 
 /// A body under the influence of faults: changed, then compressed, then let out at their pace.
 pub(crate) struct Guarded {
@@ -49,6 +52,7 @@ pub(crate) struct OpenStream {
     asked: Asked,
     /// Whether it is what was asked for, rather than a refusal.
     is_success: bool,
+    media: Media,
     cut: Option<oneshot::Receiver<Cut>>,
     /// Makes the connection end with a reset.
     reset: Option<CancellationToken>,
@@ -69,6 +73,7 @@ impl Faults {
         &self,
         asked: Asked,
         is_success: bool,
+        media: Media,
         reset: Option<CancellationToken>,
     ) -> OpenStream {
         let id = self.0.ids.fetch_add(1, Ordering::Relaxed);
@@ -78,7 +83,7 @@ impl Faults {
             watches.push(OpenWatch { id, path: path.clone(), cut: sender });
             receiver
         });
-        OpenStream { faults: self.clone(), id, asked, is_success, cut, reset, counted: Vec::new() }
+        OpenStream { faults: self.clone(), id, asked, is_success, media, cut, reset, counted: Vec::new() }
     }
 }
 
@@ -133,14 +138,14 @@ impl OpenStream {
     fn alter(&mut self, mut bytes: Vec<u8>) -> (Vec<u8>, bool) {
         for active in self.active() {
             let Effect::Alter(alteration) = &active.fault.effect else { continue };
-            let verb = self.asked.verb;
+            let (verb, media) = (self.asked.verb, self.media);
             let strikes = |name: &str| {
                 let again = !(alteration.is_single() && self.has_counted(&active));
                 again && active.fault.is_for_object(name) && self.is_hit(&active)
             };
             let altered = match verb {
-                Verb::List => alteration.list(bytes, strikes),
-                Verb::Watch => alteration.events(&bytes, strikes),
+                Verb::List => alteration.list(bytes, media, strikes),
+                Verb::Watch => alteration.events(&bytes, media, strikes),
                 _ => return (bytes, false),
             };
             if altered.ends {
@@ -282,11 +287,16 @@ impl Guarded {
     }
 
     fn cut(&mut self, how: Cut) {
+        let media = self.open.media;
+        let half = match media {
+            Media::Json => HALF_A_LINE,
+            Media::Protobuf => HALF_A_FRAME,
+        };
         match how {
             Cut::Close => self.end(Bytes::new(), State::Ending),
-            Cut::Reset => self.end(Bytes::from_static(HALF_AN_EVENT), State::Resetting),
+            Cut::Reset => self.end(Bytes::from_static(half), State::Resetting),
             Cut::Expired => {
-                self.end(error_line(&Status::expired("too old resource version")), State::Ending);
+                self.end(error_event(&Status::expired("too old resource version"), media), State::Ending);
             }
         }
     }

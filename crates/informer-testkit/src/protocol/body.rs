@@ -8,8 +8,10 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use http::{Response, header};
 use http_body::{Frame, SizeHint};
+use serde_json::Value;
 
-use super::{Object, Representation, render};
+use super::accept::{Form, Media};
+use super::{Object, protobuf, render};
 use crate::resource::Resource;
 use crate::status::Status;
 
@@ -91,31 +93,38 @@ pub(crate) fn plain_response(code: u16, text: &'static str) -> Response<Body> {
 }
 
 pub(crate) fn stream_response(
+    content_type: &'static str,
     chunks: impl Stream<Item = Result<Bytes, BodyError>> + Send + 'static,
 ) -> Response<Body> {
-    response(200, "application/json", Body::stream(chunks))
+    response(200, content_type, Body::stream(chunks))
 }
 
-pub(crate) fn object_response(
-    code: u16,
-    resource: &Resource,
-    object: &Object,
-    representation: Representation,
-) -> Response<Body> {
-    let mut json = Vec::with_capacity(object.json().len() + 128);
-    render::object(&mut json, resource, object, representation);
-    response(code, "application/json", Body::full(json.into()))
+pub(crate) fn object_response(code: u16, resource: &Resource, object: &Object, form: Form) -> Response<Body> {
+    let mut out = Vec::with_capacity(object.json().len() + 128);
+    render::object(&mut out, resource, object, form);
+    response(code, form.media().content_type(), Body::full(out.into()))
 }
 
-pub(crate) fn status_response(status: &Status) -> Response<Body> {
-    let mut response = json_response(status.code, status.to_json());
+pub(crate) fn status_response(status: &Status, media: Media) -> Response<Body> {
+    let body = render::failure(status, media);
+    let mut response = response(status.code, media.content_type(), Body::full(body.into()));
     if status.details.retry_after_seconds > 0 {
         response.headers_mut().insert(header::RETRY_AFTER, status.details.retry_after_seconds.into());
     }
     response
 }
 
-fn response(code: u16, content_type: &'static str, body: Body) -> Response<Body> {
+/// A document that says what it is.
+pub(crate) fn document_response(code: u16, document: &Value, media: Media) -> Response<Body> {
+    match media {
+        Media::Json => json_response(code, document.to_string()),
+        Media::Protobuf => {
+            response(code, media.content_type(), Body::full(protobuf::document(document).into()))
+        }
+    }
+}
+
+pub(super) fn response(code: u16, content_type: &'static str, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     *response.status_mut() =
         http::StatusCode::from_u16(code).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);

@@ -6,31 +6,31 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, header};
 use serde_json::{Value, json};
 
-use super::accept::{Negotiated, negotiate};
-use super::body::{Body, json_response};
+use super::accept::Media;
+use super::body::{Body, document_response, json_response};
 use super::not_found;
 use super::route::DiscoveryPath;
 use crate::resource::Resource;
-use crate::status::Status;
 
-const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+const AGGREGATED: &str = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 const OPENAPI_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 pub(super) fn respond(
     resources: &[Arc<Resource>],
     path: &DiscoveryPath,
-    headers: &HeaderMap,
-) -> Result<Response<Body>, Status> {
-    // Accept headers that fit nothing are not an error here: single documents are always JSON.
-    let aggregated = matches!(negotiate(headers), Ok(Negotiated::AggregatedDiscovery));
+    media: Media,
+    aggregated: bool,
+) -> Response<Body> {
     let document = match path {
         DiscoveryPath::Core | DiscoveryPath::Groups if aggregated => {
             let core = *path == DiscoveryPath::Core;
-            let mut response = json_response(200, aggregate(resources, core).to_string());
-            response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(AGGREGATED));
+            let mut response = document_response(200, &aggregate(resources, core), media);
+            if let Ok(value) = HeaderValue::from_str(&format!("{}{AGGREGATED}", media.content_type())) {
+                response.headers_mut().insert(header::CONTENT_TYPE, value);
+            }
             response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
-            return Ok(response);
+            return response;
         }
         DiscoveryPath::Core => {
             json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []})
@@ -42,7 +42,7 @@ pub(super) fn respond(
         }),
         DiscoveryPath::Group(name) => {
             if name.is_empty() || !resources.iter().any(|r| r.group == *name) {
-                return Ok(not_found());
+                return not_found();
             }
             let mut document = group(resources, name);
             document["kind"] = "APIGroup".into();
@@ -52,7 +52,7 @@ pub(super) fn respond(
         DiscoveryPath::Version { group, version } => {
             let own: Vec<&Arc<Resource>> =
                 resources.iter().filter(|r| r.group == *group && r.version == *version).collect();
-            let Some(first) = own.first() else { return Ok(not_found()) };
+            let Some(first) = own.first() else { return not_found() };
             json!({
                 "kind": "APIResourceList",
                 "apiVersion": "v1",
@@ -61,9 +61,9 @@ pub(super) fn respond(
             })
         }
     };
-    let mut response = json_response(200, document.to_string());
+    let mut response = document_response(200, &document, media);
     response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
-    Ok(response)
+    response
 }
 
 /// `/version`.

@@ -3,19 +3,21 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::stream;
+use futures_util::{Stream, stream};
 use http::{HeaderMap, Response};
 use informer_core::ObjectKey;
 use informer_core::selector::{FieldSelector, LabelSelector};
+use k8s_protobuf::{Kind, encode};
 
+use super::accept::{Form, Media};
 use super::body::stream_response;
 use super::params::{ListWant, Parameters};
 use super::token::Token;
-use super::{
-    At, Backend, Body, Object, ReadError, ReadSide, Representation, Snapshot, negotiate, render, unreadable,
-};
+use super::{At, Backend, Body, BodyError, Object, ReadError, ReadSide, Snapshot, render, unreadable};
 use crate::resource::Resource;
 use crate::status::Status;
+
+mod json;
 
 /// How many objects are looked at between two chunks.
 const STEP: usize = 64;
@@ -28,7 +30,7 @@ impl<B: Backend> ReadSide<B> {
         query: &str,
         headers: &HeaderMap,
     ) -> Result<Response<Body>, Status> {
-        let representation = negotiate(headers)?.list()?;
+        let form = self.negotiate(headers, resource)?.list()?;
         let parameters = Parameters::parse(query)?;
         let want = parameters.list_want()?;
         let (labels, fields) = parameters.selectors(resource)?;
@@ -38,27 +40,26 @@ impl<B: Backend> ReadSide<B> {
         };
         let (snapshot, after) = self.find(resource, want).await?;
         let mut scan = Scan { snapshot, namespace: namespace.map(str::to_owned), after, labels, fields };
-        let version = scan.snapshot.version();
+        let mut page = Page { version: scan.snapshot.version(), token: None, remaining: None };
         let Some(limit) = parameters.effective_limit() else {
-            let parts = Envelope::new(resource, representation, version, "");
-            return Ok(stream_response(whole(resource, representation, scan, parts)));
+            return match form {
+                Form::Json(part) => Ok(json_response(json::whole(resource, part, scan, &page))),
+                Form::Protobuf { list, .. } => protobuf_response(list, scan.messages(form).await, &page),
+            };
         };
 
         let mut items = scan.take(limit + 1);
-        let mut page = String::new();
         if items.len() > limit {
             items.truncate(limit);
             if let Some(last) = items.last() {
-                let token = Token { version: Some(version), after: last.key().clone(), pages };
-                page = format!(",\"continue\":\"{}\"", token.encode());
+                let token = Token { version: Some(page.version), after: last.key().clone(), pages };
+                page.token = Some(token.encode());
                 if scan.labels.is_everything() && scan.fields.is_everything() {
-                    let remaining = scan.snapshot.remaining(namespace, last.key());
-                    page.push_str(&format!(",\"remainingItemCount\":{remaining}"));
+                    page.remaining = Some(scan.snapshot.remaining(namespace, last.key()));
                 }
             }
         }
-        let parts = Envelope::new(resource, representation, version, &page);
-        Ok(stream_response(written(Arc::clone(resource), representation, items, parts)))
+        items_response(resource, items, &page, form)
     }
 
     /// The state that is wanted, and the key after which to start.
@@ -136,111 +137,77 @@ impl<S: Snapshot> Scan<S> {
         taken.truncate(count);
         taken
     }
-}
 
-/// What stands before and behind the items.
-struct Envelope {
-    head: String,
-    tail: String,
-}
-
-impl Envelope {
-    /// Built-in kinds and metadata have the metadata first. Lists of custom resources have their fields in
-    /// alphabetical order, so there the version and the token come **behind** the items.
-    fn new(resource: &Resource, representation: Representation, version: u64, page: &str) -> Self {
-        let alphabetical_metadata = || {
-            // continue, remainingItemCount, resourceVersion
-            let page = page.strip_prefix(',').map(|page| format!("{page},")).unwrap_or_default();
-            format!("{{{page}\"resourceVersion\":\"{version}\"}}")
-        };
-        let metadata = format!("{{\"resourceVersion\":\"{version}\"{page}}}");
-        match representation {
-            Representation::Metadata => Self {
-                head: format!(
-                    "{{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":{metadata},\"items\":["
-                ),
-                tail: "]}\n".to_owned(),
-            },
-            Representation::Full if resource.custom => Self {
-                head: format!("{{\"apiVersion\":\"{}\",\"items\":[", resource.api_version()),
-                tail: format!(
-                    "],\"kind\":\"{}List\",\"metadata\":{}}}\n",
-                    resource.kind,
-                    alphabetical_metadata()
-                ),
-            },
-            Representation::Full => Self {
-                head: format!("{}\"metadata\":{metadata},\"items\":[", render::list_prefix(resource)),
-                tail: "]}\n".to_owned(),
-            },
+    /// All that are selected, as messages: their lengths stand before the first of them.
+    async fn messages(mut self, form: Form) -> Vec<Bytes> {
+        let mut messages = Vec::new();
+        while let Some(objects) = self.step() {
+            messages.extend(objects.iter().map(|object| render::message(object, form)));
+            // Others want to be served meanwhile: what was never sent in this form has to be written first.
+            tokio::task::yield_now().await;
         }
+        messages
     }
 }
 
-/// Writes a list while walking over the snapshot.
-fn whole<S: Snapshot>(
+/// The metadata of a list.
+struct Page {
+    version: u64,
+    /// That of the next page.
+    token: Option<String>,
+    remaining: Option<usize>,
+}
+
+/// A collection as it was when it was deleted.
+pub(crate) fn collection_response(
     resource: &Arc<Resource>,
-    representation: Representation,
-    scan: Scan<S>,
-    parts: Envelope,
-) -> impl futures_util::Stream<Item = Result<Bytes, super::BodyError>> + Send + use<S> {
-    let state = Some((Writer::new(Arc::clone(resource), representation, parts), scan));
-    stream::unfold(state, |state| async move {
-        let (mut writer, mut scan) = state?;
-        match scan.step() {
-            Some(objects) => {
-                let chunk = writer.items(&objects);
-                Some((Ok(chunk), Some((writer, scan))))
-            }
-            None => Some((Ok(writer.end()), None)),
-        }
-    })
-}
-
-/// Writes a page.
-fn written(
-    resource: Arc<Resource>,
-    representation: Representation,
     items: Vec<Object>,
-    parts: Envelope,
-) -> impl futures_util::Stream<Item = Result<Bytes, super::BodyError>> + Send {
-    let state = Some((Writer::new(resource, representation, parts), items.into_iter()));
-    stream::unfold(state, |state| async move {
-        let (mut writer, mut items) = state?;
-        let objects: Vec<Object> = items.by_ref().take(STEP).collect();
-        if objects.is_empty() {
-            return Some((Ok(writer.end()), None));
-        }
-        Some((Ok(writer.items(&objects)), Some((writer, items))))
-    })
+    version: u64,
+    form: Form,
+) -> Result<Response<Body>, Status> {
+    items_response(resource, items, &Page { version, token: None, remaining: None }, form)
 }
 
-struct Writer {
-    resource: Arc<Resource>,
-    representation: Representation,
-    parts: Envelope,
-    started: bool,
+fn items_response(
+    resource: &Arc<Resource>,
+    items: Vec<Object>,
+    page: &Page,
+    form: Form,
+) -> Result<Response<Body>, Status> {
+    match form {
+        Form::Json(part) => Ok(json_response(json::page(Arc::clone(resource), part, items, page))),
+        Form::Protobuf { list, .. } => {
+            protobuf_response(list, items.iter().map(|item| render::message(item, form)).collect(), page)
+        }
+    }
 }
 
-impl Writer {
-    fn new(resource: Arc<Resource>, representation: Representation, parts: Envelope) -> Self {
-        Self { resource, representation, parts, started: false }
-    }
+fn json_response(chunks: impl Stream<Item = Result<Bytes, BodyError>> + Send + 'static) -> Response<Body> {
+    stream_response(Media::Json.content_type(), chunks)
+}
 
-    fn items(&mut self, objects: &[Object]) -> Bytes {
-        let mut out = std::mem::take(&mut self.parts.head).into_bytes();
-        for object in objects {
-            if std::mem::replace(&mut self.started, true) {
-                out.push(b',');
-            }
-            render::item(&mut out, &self.resource, object, self.representation);
+/// Sends a list of messages in chunks.
+fn protobuf_response(list: Kind, messages: Vec<Bytes>, page: &Page) -> Result<Response<Body>, Status> {
+    let metadata = serde_json::json!({
+        "resourceVersion": page.version.to_string(),
+        "continue": page.token,
+        "remainingItemCount": page.remaining,
+    });
+    let mut head = Vec::new();
+    encode::list_head(list, &metadata, messages.iter().map(Bytes::len), &mut head)
+        .map_err(|error| Status::new(500, "InternalError", error.to_string()))?;
+    let chunks = stream::unfold(Some((head, messages.into_iter())), |state| async move {
+        let (mut out, mut messages) = state?;
+        let mut count = 0;
+        for message in messages.by_ref().take(STEP) {
+            encode::list_item(&message, &mut out);
+            count += 1;
         }
-        out.into()
-    }
-
-    fn end(&mut self) -> Bytes {
-        let mut out = std::mem::take(&mut self.parts.head);
-        out.push_str(&self.parts.tail);
-        out.into()
-    }
+        if count == 0 {
+            encode::list_tail(&mut out);
+            return Some((Ok(out.into()), None));
+        }
+        Some((Ok(out.into()), Some((Vec::new(), messages))))
+    });
+    Ok(stream_response(Media::Protobuf.content_type(), chunks))
 }

@@ -2,13 +2,15 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use informer_core::selector::{FieldSelector, LabelSelector};
 use informer_core::{ObjectKey, Uid};
+use k8s_protobuf::Kind;
 use serde::de::DeserializeOwned;
 
+use super::protobuf;
 use crate::json::{Fields, field_value};
 use crate::resource::Resource;
 
@@ -29,6 +31,8 @@ struct Inner {
     metadata_end: u32,
     /// Where the digits of the version are within `json`.
     version_start: u32,
+    /// The object, and its metadata alone, as messages of these kinds: made when first asked for.
+    messages: [OnceLock<(Kind, Bytes)>; 2],
 }
 
 const METADATA_START: usize = "{\"metadata\":".len();
@@ -97,6 +101,7 @@ impl Object {
             json: json.into(),
             metadata_end: u32::try_from(metadata_end).unwrap_or(u32::MAX),
             version_start: u32::try_from(version_start).unwrap_or(u32::MAX),
+            messages: Default::default(),
         })))
     }
 
@@ -208,7 +213,25 @@ impl Object {
                 - u32::try_from(digits).unwrap_or(0),
             version_start: old.version_start,
             json: json.into(),
+            messages: Default::default(),
         }))
+    }
+
+    /// The object as a protobuf message of this kind, without an envelope.
+    pub(crate) fn message(&self, kind: Kind) -> Bytes {
+        self.cached(0, kind, || self.json().clone())
+    }
+
+    /// Its metadata as a message of this kind, which is `PartialObjectMetadata`.
+    pub(crate) fn metadata_message(&self, kind: Kind) -> Bytes {
+        self.cached(1, kind, || [&self.0.json[..self.0.metadata_end as usize], b"}"].concat().into())
+    }
+
+    fn cached(&self, place: usize, kind: Kind, json: impl Fn() -> Bytes) -> Bytes {
+        let encode = || protobuf::message(kind, &json(), self);
+        let (own, message) = self.0.messages[place].get_or_init(|| (kind, encode()));
+        // Versions of a resource share their objects.
+        if *own == kind { message.clone() } else { encode() }
     }
 
     /// Metadata and the other fields, for a change.

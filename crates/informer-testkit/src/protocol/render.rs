@@ -1,7 +1,13 @@
 //! Objects as a server writes them.
 
-use super::{Object, Representation};
+use bytes::Bytes;
+use k8s_protobuf::{Envelope, encode};
+use serde_json::json;
+
+use super::accept::{Form, Media, Representation};
+use super::{Object, protobuf};
 use crate::resource::Resource;
+use crate::status::Status;
 
 /// The start of an object: brace, `kind` and `apiVersion`, comma. Custom resources have their fields in
 /// alphabetical order, the Go types have `kind` first.
@@ -24,14 +30,18 @@ fn prefix(api_version: &str, kind: &str, alphabetical: bool) -> String {
 const METADATA_PREFIX: &str =
     "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":";
 
-/// Appends an object with its `apiVersion` and `kind`.
-pub(crate) fn object(
-    out: &mut Vec<u8>,
-    resource: &Resource,
-    object: &Object,
-    representation: Representation,
-) {
-    match representation {
+/// Appends an object that says what it is.
+pub(crate) fn object(out: &mut Vec<u8>, resource: &Resource, object: &Object, form: Form) {
+    match form {
+        Form::Json(part) => json_object(out, resource, object, part),
+        Form::Protobuf { object: kind, .. } => {
+            Envelope::write(kind.api_version(), kind.name(), &message(object, form), out);
+        }
+    }
+}
+
+fn json_object(out: &mut Vec<u8>, resource: &Resource, object: &Object, part: Representation) {
+    match part {
         Representation::Full => {
             out.extend_from_slice(type_prefix(resource).as_bytes());
             out.extend_from_slice(&object.json()[1..]);
@@ -44,20 +54,53 @@ pub(crate) fn object(
     }
 }
 
-/// Appends an object as an item of a list: built-in kinds leave out `apiVersion` and `kind`.
-pub(crate) fn item(out: &mut Vec<u8>, resource: &Resource, item: &Object, representation: Representation) {
-    if resource.custom || representation == Representation::Metadata {
-        object(out, resource, item, representation);
+/// Appends an object as an item of a list in JSON: built-in kinds leave out `apiVersion` and `kind`.
+pub(crate) fn json_item(out: &mut Vec<u8>, resource: &Resource, item: &Object, part: Representation) {
+    if resource.custom || part == Representation::Metadata {
+        json_object(out, resource, item, part);
     } else {
         out.extend_from_slice(item.json());
     }
 }
 
-/// Appends one line of a watch.
-pub(crate) fn event(out: &mut Vec<u8>, kind: &str, write_object: impl FnOnce(&mut Vec<u8>)) {
-    out.extend_from_slice(format!("{{\"type\":\"{kind}\",\"object\":").as_bytes());
-    write_object(out);
-    out.extend_from_slice(b"}\n");
+/// The object as an item of a list in protobuf.
+pub(crate) fn message(object: &Object, form: Form) -> Bytes {
+    match form {
+        Form::Protobuf { part: Representation::Full, object: kind, .. } => object.message(kind),
+        Form::Protobuf { part: Representation::Metadata, object: kind, .. } => object.metadata_message(kind),
+        Form::Json(_) => Bytes::new(),
+    }
+}
+
+/// Appends one event of a watch: a line of JSON, or a frame of protobuf.
+pub(crate) fn event(out: &mut Vec<u8>, kind: &str, media: Media, write_object: impl FnOnce(&mut Vec<u8>)) {
+    match media {
+        Media::Json => {
+            out.extend_from_slice(format!("{{\"type\":\"{kind}\",\"object\":").as_bytes());
+            write_object(out);
+            out.extend_from_slice(b"}\n");
+        }
+        Media::Protobuf => {
+            let mut object = Vec::new();
+            write_object(&mut object);
+            protobuf::event(out, kind, &object);
+        }
+    }
+}
+
+/// An error within a watch that has been answered with 200.
+pub(crate) fn error_event(status: &Status, media: Media) -> Bytes {
+    let mut out = Vec::new();
+    event(&mut out, "ERROR", media, |out| out.extend_from_slice(&failure(status, media)));
+    out.into()
+}
+
+/// A failure as an object.
+pub(crate) fn failure(status: &Status, media: Media) -> Vec<u8> {
+    match media {
+        Media::Json => status.to_json().into_bytes(),
+        Media::Protobuf => protobuf::status(status),
+    }
 }
 
 /// Appends the object of a bookmark: a version, and for the Go types what they write even when empty.
@@ -66,12 +109,22 @@ pub(crate) fn bookmark(
     resource: &Resource,
     version: u64,
     ends_initial_events: bool,
-    representation: Representation,
+    form: Form,
 ) {
+    let part = match form {
+        Form::Json(part) => part,
+        Form::Protobuf { object: kind, .. } => {
+            let end = ends_initial_events.then(|| json!({ "k8s.io/initial-events-end": "true" }));
+            let metadata = json!({ "resourceVersion": version.to_string(), "annotations": end });
+            // Any kind has these metadata.
+            let _ = encode::envelope(kind, &json!({ "metadata": metadata }), out);
+            return;
+        }
+    };
     let annotations =
         if ends_initial_events { ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}" } else { "" };
     let metadata = format!("{{\"resourceVersion\":\"{version}\"{annotations}}}");
-    if representation == Representation::Metadata {
+    if part == Representation::Metadata {
         out.extend_from_slice(format!("{METADATA_PREFIX}{metadata}}}").as_bytes());
         return;
     }

@@ -1,4 +1,4 @@
-//! WATCH: one JSON object per line, from a version on.
+//! WATCH: events from a version on, one JSON object per line, or one frame of protobuf each.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,11 +10,12 @@ use informer_core::ObjectKey;
 use informer_core::selector::{FieldSelector, LabelSelector};
 use tokio::time::Instant;
 
+use super::accept::{Form, Media};
 use super::body::stream_response;
 use super::params::{Parameters, WatchWant};
 use super::{
-    At, Backend, Body, BodyError, Change, Feed, FeedEnd, Object, ReadError, ReadSide, Representation,
-    Snapshot, WatchListSupport, negotiate, render, unreadable,
+    At, Backend, Body, BodyError, Change, Feed, FeedEnd, Object, ReadError, ReadSide, Snapshot,
+    WatchListSupport, render, unreadable,
 };
 use crate::resource::Resource;
 use crate::status::Status;
@@ -33,7 +34,7 @@ impl<B: Backend> ReadSide<B> {
         query: &str,
         headers: &HeaderMap,
     ) -> Result<Response<Body>, Status> {
-        let representation = negotiate(headers)?.object()?;
+        let form = self.negotiate(headers, resource)?.object()?;
         let mut parameters = Parameters::parse(query)?;
         match self.options.watch_list {
             WatchListSupport::Refused if parameters.send_initial_events.is_some() => {
@@ -49,7 +50,7 @@ impl<B: Backend> ReadSide<B> {
         let (labels, fields) = parameters.selectors(resource)?;
         let (feed, phase) = match self.open(resource, want).await? {
             Ok(opened) => opened,
-            Err(status) => return Ok(stream_response(stream::iter([Ok(error_line(&status))]))),
+            Err(status) => return Ok(failed_watch(&status, form.media())),
         };
 
         let now = Instant::now();
@@ -57,7 +58,7 @@ impl<B: Backend> ReadSide<B> {
         let watch = Watch {
             resource: Arc::clone(resource),
             namespace: namespace.map(str::to_owned),
-            representation,
+            form,
             labels,
             fields,
             feed,
@@ -70,10 +71,13 @@ impl<B: Backend> ReadSide<B> {
             }),
             deadline,
         };
-        Ok(stream_response(stream::unfold(watch, |mut watch| async move {
-            let chunk = watch.next().await?;
-            Some((Ok::<_, BodyError>(chunk), watch))
-        })))
+        Ok(stream_response(
+            form.media().stream_type(),
+            stream::unfold(watch, |mut watch| async move {
+                let chunk = watch.next().await?;
+                Some((Ok::<_, BodyError>(chunk), watch))
+            }),
+        ))
     }
 
     /// The feed and what comes before it; the inner error is one that is answered within the stream.
@@ -104,7 +108,7 @@ impl<B: Backend> ReadSide<B> {
 struct Watch<S, F> {
     resource: Arc<Resource>,
     namespace: Option<String>,
-    representation: Representation,
+    form: Form,
     labels: LabelSelector,
     fields: FieldSelector,
     feed: F,
@@ -132,7 +136,7 @@ struct Bookmarks {
 }
 
 impl<S: Snapshot, F: Feed> Watch<S, F> {
-    /// The next lines; `None` ends the stream.
+    /// The next events; `None` ends the stream.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             let mut out = Vec::new();
@@ -151,7 +155,7 @@ impl<S: Snapshot, F: Feed> Watch<S, F> {
                         }
                     }
                     for object in objects.iter().filter(|object| self.selects(object)) {
-                        self.line(&mut out, "ADDED", object);
+                        self.event(&mut out, "ADDED", object);
                     }
                 }
                 Phase::Changes => self.wait(&mut out).await,
@@ -181,7 +185,8 @@ impl<S: Snapshot, F: Feed> Watch<S, F> {
             Some(Err(end)) => {
                 self.phase = Phase::Ended;
                 if let FeedEnd::Expired { current } = end {
-                    out.extend_from_slice(&error_line(&too_old(self.feed.progress().unwrap_or(0), current)));
+                    let status = too_old(self.feed.progress().unwrap_or(0), current);
+                    out.extend_from_slice(&render::error_event(&status, self.form.media()));
                 }
             }
             None => self.alarm(out),
@@ -209,9 +214,9 @@ impl<S: Snapshot, F: Feed> Watch<S, F> {
     fn change(&self, out: &mut Vec<u8>, change: &Change) {
         let selected = |object: &&Object| self.selects(object);
         match (change.before.as_ref().filter(selected), change.after.as_ref().filter(selected)) {
-            (None, Some(object)) => self.line(out, "ADDED", object),
-            (Some(_), Some(object)) => self.line(out, "MODIFIED", object),
-            (Some(object), None) => self.line(out, "DELETED", &object.at_version(change.version)),
+            (None, Some(object)) => self.event(out, "ADDED", object),
+            (Some(_), Some(object)) => self.event(out, "MODIFIED", object),
+            (Some(object), None) => self.event(out, "DELETED", &object.at_version(change.version)),
             (None, None) => {}
         }
     }
@@ -221,13 +226,15 @@ impl<S: Snapshot, F: Feed> Watch<S, F> {
             && object.is_selected_by(&self.labels, &self.fields)
     }
 
-    fn line(&self, out: &mut Vec<u8>, kind: &str, object: &Object) {
-        render::event(out, kind, |out| render::object(out, &self.resource, object, self.representation));
+    fn event(&self, out: &mut Vec<u8>, kind: &str, object: &Object) {
+        render::event(out, kind, self.form.media(), |out| {
+            render::object(out, &self.resource, object, self.form);
+        });
     }
 
     fn bookmark(&self, out: &mut Vec<u8>, version: u64, ends_initial_events: bool) {
-        render::event(out, "BOOKMARK", |out| {
-            render::bookmark(out, &self.resource, version, ends_initial_events, self.representation);
+        render::event(out, "BOOKMARK", self.form.media(), |out| {
+            render::bookmark(out, &self.resource, version, ends_initial_events, self.form);
         });
     }
 }
@@ -236,9 +243,7 @@ fn too_old(wanted: u64, current: u64) -> Status {
     Status::expired(format!("too old resource version: {wanted} ({current})"))
 }
 
-/// An error within a watch that has been answered with 200.
-pub(crate) fn error_line(status: &Status) -> Bytes {
-    let mut out = Vec::new();
-    render::event(&mut out, "ERROR", |out| out.extend_from_slice(status.to_json().as_bytes()));
-    out.into()
+/// A watch that is opened, and ends with an error.
+pub(crate) fn failed_watch(status: &Status, media: Media) -> Response<Body> {
+    stream_response(media.stream_type(), stream::iter([Ok(render::error_event(status, media))]))
 }

@@ -7,12 +7,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use http::header::{CONTENT_ENCODING, HeaderValue};
-use http::{Method, Request, Response};
+use http::{HeaderMap, Method, Request, Response};
 use tokio_util::sync::CancellationToken;
 
 use super::{Core, write};
 use crate::faults::{Asked, Guarded, Verdict};
-use crate::protocol::{Body, BodyError, Route, Verb, error_line, status_response, stream_response};
+use crate::protocol::{
+    Body, Form, Media, ResourcePath, Route, Verb, failed_watch, forget_protobuf, status_response,
+};
 use crate::status::Status;
 
 /// A test server as a `tower::Service`; cloning it is cheap.
@@ -56,7 +58,7 @@ impl ApiService {
         if self.reset.is_none() && *faults.refusing().borrow() {
             return Err(ConnectionError::Refused);
         }
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
         let query = parts.uri.query().unwrap_or_default();
         let route = Route::parse(parts.uri.path());
         let path = match &route {
@@ -64,22 +66,27 @@ impl ApiService {
             _ => None,
         };
         let verb = path.map_or(Verb::Other, |path| path.verb(&parts.method, query));
-        let asked = Asked::new(verb, path, &parts.uri);
+        let asked = Asked::new(verb, path, &parts);
         let user = self.core.auth.user(&parts.headers);
         let number =
             self.core.requests.arrived(&parts, &route, verb, user.as_ref().map_or("", String::as_str));
+        if faults.have_no_protobuf(&asked) {
+            forget_protobuf(&mut parts.headers);
+        }
+        let query = parts.uri.query().unwrap_or_default();
+        let media = self.core.read.status_media(&parts.headers);
 
         let response = loop {
             break match faults.judge(&asked) {
                 Verdict::Serve => match self.authorize(user, verb, path) {
-                    Err(status) => status_response(&status),
+                    Err(status) => status_response(&status, media),
                     Ok(()) if is_read(&parts.method) => {
                         self.core.read.respond(&route, query, &parts.headers).await
                     }
                     Ok(()) => write::respond(&self.core, &route, verb, &parts, query, body).await,
                 },
-                Verdict::Answer(status) => status_response(&status),
-                Verdict::ErrorEvent(status) => error_event(&status),
+                Verdict::Answer(status) => status_response(&status, media),
+                Verdict::ErrorEvent(status) => self.failed_watch(&status, path, &parts.headers),
                 Verdict::HangUp => {
                     if let Some(reset) = &self.reset {
                         reset.cancel();
@@ -92,14 +99,15 @@ impl ApiService {
                 }
             };
         };
-        self.core.requests.answered(number, response.status().as_u16());
+        self.core.requests.answered(number, &response);
         let gzip = faults.compresses(&asked);
         let streamed = verb == Verb::Watch && response.status().is_success();
         let whole = http_body::Body::size_hint(response.body()).exact().is_some();
         if whole && !streamed && !gzip && !faults.touch_bodies() {
             return Ok(response);
         }
-        let open = faults.open(asked, response.status().is_success(), self.reset.clone());
+        let media = Media::of(response.headers());
+        let open = faults.open(asked, response.status().is_success(), media, self.reset.clone());
         let mut response = response.map(|body| Body::stream(Guarded::new(body, open, gzip).into_stream()));
         if gzip {
             response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
@@ -107,11 +115,26 @@ impl ApiService {
         Ok(response)
     }
 
+    /// A watch that ends with an error as soon as it is open, in the form in which its events would be.
+    fn failed_watch(
+        &self,
+        status: &Status,
+        path: Option<&ResourcePath>,
+        headers: &HeaderMap,
+    ) -> Response<Body> {
+        let resource = path.and_then(|path| self.core.read.resolve(path));
+        let form = resource.map(|resource| self.core.read.negotiate(headers, &resource)?.object());
+        match form.transpose() {
+            Ok(form) => failed_watch(status, form.map_or(Media::Json, Form::media)),
+            Err(refused) => status_response(&refused, self.core.read.status_media(headers)),
+        }
+    }
+
     fn authorize(
         &self,
         user: Result<String, Status>,
         verb: Verb,
-        path: Option<&crate::protocol::ResourcePath>,
+        path: Option<&ResourcePath>,
     ) -> Result<(), Status> {
         let user = user?;
         path.map_or(Ok(()), |path| self.core.auth.check(&user, verb, path))
@@ -120,11 +143,6 @@ impl ApiService {
 
 fn is_read(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD)
-}
-
-/// A watch that ends with an error as soon as it is open.
-fn error_event(status: &Status) -> Response<Body> {
-    stream_response(futures_util::stream::iter([Ok::<_, BodyError>(error_line(status))]))
 }
 
 impl<B> tower::Service<Request<B>> for ApiService

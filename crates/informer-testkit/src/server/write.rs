@@ -4,16 +4,16 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, Response, header};
 use http_body_util::{BodyExt, Limited};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Core;
 use crate::cluster::{Cluster, DeleteOptions, Part, PatchKind, Target};
 use crate::protocol::{
-    Body, Object, Parameters, Representation, ResourcePath, Route, Verb, json_response, negotiate, not_found,
-    object_response, render, select, status_response,
+    Body, Object, Parameters, ResourcePath, Route, Verb, collection_response, document_response, not_found,
+    object_response, select, status_response,
 };
 use crate::resource::Resource;
-use crate::status::{Status, quoted};
+use crate::status::Status;
 
 /// The largest body that is read, as on a real server.
 const BODY_LIMIT: usize = 3 << 20;
@@ -31,9 +31,11 @@ where
     B::Data: Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
+    let media = core.read.status_media(&parts.headers);
+    let refuse = |status: &Status| status_response(status, media);
     let Route::Resource(path) = route else {
         let known = !matches!(route, Route::Unknown);
-        return if known { status_response(&Status::method_not_allowed()) } else { not_found() };
+        return if known { refuse(&Status::method_not_allowed()) } else { not_found() };
     };
     let Some(resource) = core.read.resolve(path) else { return not_found() };
     let part = match path.subresource.as_deref() {
@@ -51,17 +53,15 @@ where
         Ok(body) => body.to_bytes(),
         Err(error) if error.is::<http_body_util::LengthLimitError>() => {
             let message = format!("Request entity too large: limit is {BODY_LIMIT}");
-            return status_response(&Status::new(413, "RequestEntityTooLarge", message));
+            return refuse(&Status::new(413, "RequestEntityTooLarge", message));
         }
-        Err(_) => return status_response(&Status::bad_request("the body could not be read")),
+        Err(_) => return refuse(&Status::bad_request("the body could not be read")),
     };
-    let cluster = core.read.backend();
-    write(cluster, &target, path, verb, &parts.headers, query, &body)
-        .unwrap_or_else(|status| status_response(&status))
+    write(core, &target, path, verb, &parts.headers, query, &body).unwrap_or_else(|status| refuse(&status))
 }
 
 fn write(
-    cluster: &Cluster,
+    core: &Core,
     target: &Target,
     path: &ResourcePath,
     verb: Verb,
@@ -69,11 +69,17 @@ fn write(
     query: &str,
     body: &Bytes,
 ) -> Result<Response<Body>, Status> {
-    let resource = &*target.resource;
+    let (cluster, resource) = (core.read.backend(), &*target.resource);
+    let negotiated = core.read.negotiate(headers, resource)?;
     let parameters = Parameters::parse(query)?;
     let in_namespace = !resource.namespaced || path.namespace.is_some();
-    let representation = negotiate(headers)?.object().unwrap_or(Representation::Full);
-    let answer = |code, object: &Object| Ok(object_response(code, resource, object, representation));
+    if verb == Verb::DeleteCollection {
+        let form = negotiated.list()?;
+        let deleted = delete_collection(cluster, target, path, &parameters, &delete_options(body)?)?;
+        return collection_response(&target.resource, deleted, cluster.version(), form);
+    }
+    let form = negotiated.object()?;
+    let answer = |code, object: &Object| Ok(object_response(code, resource, object, form));
     match verb {
         Verb::Create if path.name.is_none() && in_namespace => {
             require_json(headers)?;
@@ -94,30 +100,27 @@ fn write(
             if !gone || returns_deleted_object(resource) {
                 return answer(200, &object);
             }
-            Ok(json_response(200, success(resource, &object)))
-        }
-        Verb::DeleteCollection => {
-            delete_collection(cluster, target, path, &parameters, &delete_options(body)?)
+            Ok(document_response(200, &success(resource, &object), core.read.status_media(headers)))
         }
         _ => Err(Status::method_not_allowed()),
     }
 }
 
-/// Deletes what is selected, and answers with the list of it.
+/// Deletes what is selected, and returns the last states.
 fn delete_collection(
     cluster: &Cluster,
     target: &Target,
     path: &ResourcePath,
     parameters: &Parameters,
     options: &DeleteOptions,
-) -> Result<Response<Body>, Status> {
+) -> Result<Vec<Object>, Status> {
     let resource = &*target.resource;
     let (labels, fields) = select(resource, &parameters.label_selector, &parameters.field_selector)?;
     let selected = cluster.list(&resource.to_string()).into_iter().filter(|object| {
         path.namespace.as_deref().is_none_or(|namespace| object.key().namespace() == namespace)
             && object.is_selected_by(&labels, &fields)
     });
-    let mut out = Vec::new();
+    let mut deleted = Vec::new();
     for object in selected {
         let target = Target {
             namespace: object.key().namespace().to_owned(),
@@ -125,25 +128,13 @@ fn delete_collection(
             ..target.clone()
         };
         match cluster.api_delete(&target, options, parameters.dry_run) {
-            Ok((last, _)) => {
-                if !out.is_empty() {
-                    out.push(b',');
-                }
-                render::item(&mut out, resource, &last, Representation::Full);
-            }
+            Ok((last, _)) => deleted.push(last),
             // Somebody else was faster.
             Err(status) if status.code == 404 => {}
             Err(status) => return Err(status),
         }
     }
-    let items =
-        String::from_utf8(out).map_err(|error| Status::new(500, "InternalError", error.to_string()))?;
-    let version = cluster.version();
-    let prefix = render::list_prefix(resource);
-    Ok(json_response(
-        200,
-        format!("{prefix}\"metadata\":{{\"resourceVersion\":\"{version}\"}},\"items\":[{items}]}}"),
-    ))
+    Ok(deleted)
 }
 
 fn delete_options(body: &Bytes) -> Result<DeleteOptions, Status> {
@@ -153,18 +144,16 @@ fn delete_options(body: &Bytes) -> Result<DeleteOptions, Status> {
     serde_json::from_slice(body).map_err(|error| Status::bad_request(format!("no DeleteOptions: {error}")))
 }
 
-fn success(resource: &Resource, object: &Object) -> String {
-    let group = if resource.group.is_empty() {
-        String::new()
-    } else {
-        format!(",\"group\":{}", quoted(&resource.group))
-    };
-    format!(
-        "{{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{{}},\"status\":\"Success\",\"details\":{{\"name\":{}{group},\"kind\":{},\"uid\":\"{}\"}}}}",
-        quoted(object.key().name()),
-        quoted(&resource.plural),
-        object.uid(),
-    )
+fn success(resource: &Resource, object: &Object) -> Value {
+    let mut details = json!({
+        "name": object.key().name(),
+        "kind": resource.plural,
+        "uid": object.uid().to_string(),
+    });
+    if !resource.group.is_empty() {
+        details["group"] = resource.group.as_str().into();
+    }
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
 }
 
 /// Some resources answer a delete with the object, the others with a `Status`.
