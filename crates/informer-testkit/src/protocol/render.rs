@@ -115,9 +115,15 @@ pub(crate) fn bookmark(
         Form::Json(part) => part,
         Form::Protobuf { object: kind, .. } => {
             let end = ends_initial_events.then(|| json!({ "k8s.io/initial-events-end": "true" }));
-            let metadata = json!({ "resourceVersion": version.to_string(), "annotations": end });
-            // Any kind has these metadata.
-            let _ = encode::envelope(kind, &json!({ "metadata": metadata }), out);
+            let mut object = json!({
+                "metadata": { "resourceVersion": version.to_string(), "annotations": end },
+            });
+            // Where the version of the API has a pointer and the server's own type has none.
+            if let ("apps/v1", "Deployment" | "ReplicaSet" | "StatefulSet") = (kind.api_version(), kind.name()) {
+                object["spec"] = json!({ "replicas": 0 });
+            }
+            // It fits its kind.
+            let _ = encode::envelope(kind, &object, out);
             return;
         }
     };
@@ -131,7 +137,7 @@ pub(crate) fn bookmark(
     let rest = match resource.name().as_str() {
         "pods" => r#","spec":{"containers":null},"status":{}"#,
         "deployments.apps" => {
-            r#","spec":{"selector":null,"template":{"metadata":{},"spec":{"containers":null}},"strategy":{}},"status":{}"#
+            r#","spec":{"replicas":0,"selector":null,"template":{"metadata":{},"spec":{"containers":null}},"strategy":{}},"status":{}"#
         }
         "nodes" => {
             r#","spec":{},"status":{"daemonEndpoints":{"kubeletEndpoint":{"Port":0}},"nodeInfo":{"machineID":"","systemUUID":"","bootID":"","kernelVersion":"","osImage":"","containerRuntimeVersion":"","kubeletVersion":"","kubeProxyVersion":"","operatingSystem":"","architecture":""}}"#
