@@ -3,7 +3,7 @@
 //!
 //! [`TestServer`] listens on a loopback port and answers as a kube-apiserver does: discovery, lists in
 //! pages, watches with bookmarks, streaming lists, selectors, conflicts, CustomResourceDefinitions, and
-//! errors with the codes and reasons that clients match on. kube's client and `kubectl` work on it. It
+//! errors with the codes and reasons that clients match on; in JSON and in Kubernetes' protobuf. kube's client and `kubectl` work on it. It
 //! starts in a millisecond and needs nothing installed.
 //!
 //! - [`Cluster`] holds the objects; tests write to it directly, as all the controllers that they do not run.

@@ -6,6 +6,8 @@
 //! collection at a version, and [`Feed`]s of what changed after one. The test kit's
 //! [`Cluster`](crate::Cluster) is one backend; a cache that wants to be read like an API server is another.
 //!
+//! Objects are given as JSON; who asks for protobuf gets them in protobuf, written once for each version of an object.
+//!
 //! Versions are numbers here, as those of a kube-apiserver are.
 
 use std::future::Future;

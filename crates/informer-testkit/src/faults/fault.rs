@@ -225,15 +225,16 @@ impl Fault {
     }
 
     /// This text comes instead of a list, or of the next event of a watch: the login page of a proxy, or
-    /// events and lists that the cluster never had. An event ends with a line break.
+    /// events and lists that the cluster never had. An event ends with a line break. The text comes as it is: to who
+    /// reads protobuf, it is none.
     #[must_use]
     pub fn instead(text: &str) -> Self {
         Self::new(Effect::Alter(Alteration::Instead(text.into())))
     }
 
     /// The object with this name cannot be decoded by typed clients, wherever it comes: in lists, in ADDED,
-    /// MODIFIED and DELETED events. Its metadata are whole; every other field has a value of another type
-    /// (if it has no other field, its labels have).
+    /// MODIFIED and DELETED events. Its metadata are whole; every other field has a value of another type, in
+    /// protobuf another encoding (if it has no other field, something in its metadata does that is not its identity).
     #[must_use]
     pub fn undecodable(name: &str) -> Self {
         Self::new(Effect::Alter(Alteration::Undecodable)).object(name)

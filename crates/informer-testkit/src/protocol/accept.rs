@@ -98,6 +98,16 @@ impl Form {
             Self::Protobuf { .. } => Media::Protobuf,
         }
     }
+
+    /// The kind of the objects as they are sent, if it is built in.
+    pub(crate) fn kind(self, resource: &Resource) -> Option<Kind> {
+        let kinds = match self {
+            Self::Protobuf { object, .. } => return Some(object),
+            Self::Json(Representation::Full) => built_in(resource),
+            Self::Json(Representation::Metadata) => metadata_kinds(),
+        };
+        kinds.map(|(object, _)| object)
+    }
 }
 
 impl Negotiated {

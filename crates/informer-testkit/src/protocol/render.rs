@@ -111,40 +111,28 @@ pub(crate) fn bookmark(
     ends_initial_events: bool,
     form: Form,
 ) {
-    let part = match form {
-        Form::Json(part) => part,
-        Form::Protobuf { object: kind, .. } => {
-            let end = ends_initial_events.then(|| json!({ "k8s.io/initial-events-end": "true" }));
-            let mut object = json!({
-                "metadata": { "resourceVersion": version.to_string(), "annotations": end },
-            });
-            // Where the version of the API has a pointer and the server's own type has none.
-            if let ("apps/v1", "Deployment" | "ReplicaSet" | "StatefulSet") = (kind.api_version(), kind.name()) {
-                object["spec"] = json!({ "replicas": 0 });
-            }
-            // It fits its kind.
-            let _ = encode::envelope(kind, &object, out);
-            return;
-        }
-    };
-    let annotations =
-        if ends_initial_events { ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}" } else { "" };
-    let metadata = format!("{{\"resourceVersion\":\"{version}\"{annotations}}}");
-    if part == Representation::Metadata {
-        out.extend_from_slice(format!("{METADATA_PREFIX}{metadata}}}").as_bytes());
+    let end = ends_initial_events.then(|| json!({ "k8s.io/initial-events-end": "true" }));
+    let mut object = json!({ "metadata": { "resourceVersion": version.to_string(), "annotations": end } });
+    let Some(kind) = form.kind(resource) else {
+        // Alphabetical.
+        let annotations = if ends_initial_events {
+            "\"annotations\":{\"k8s.io/initial-events-end\":\"true\"},"
+        } else {
+            ""
+        };
+        let metadata = format!("{{{annotations}\"resourceVersion\":\"{version}\"}}");
+        out.extend_from_slice(format!("{}\"metadata\":{metadata}}}", type_prefix(resource)).as_bytes());
         return;
-    }
-    let rest = match resource.name().as_str() {
-        "pods" => r#","spec":{"containers":null},"status":{}"#,
-        "deployments.apps" => {
-            r#","spec":{"replicas":0,"selector":null,"template":{"metadata":{},"spec":{"containers":null}},"strategy":{}},"status":{}"#
-        }
-        "nodes" => {
-            r#","spec":{},"status":{"daemonEndpoints":{"kubeletEndpoint":{"Port":0}},"nodeInfo":{"machineID":"","systemUUID":"","bootID":"","kernelVersion":"","osImage":"","containerRuntimeVersion":"","kubeletVersion":"","kubeProxyVersion":"","operatingSystem":"","architecture":""}}"#
-        }
-        "namespaces" => r#","spec":{},"status":{}"#,
-        "services" => r#","spec":{},"status":{"loadBalancer":{}}"#,
-        _ => "",
     };
-    out.extend_from_slice(format!("{}\"metadata\":{metadata}{rest}}}", type_prefix(resource)).as_bytes());
+    // Where the version of the API has a pointer and the server's own type has none.
+    if let ("apps/v1", "Deployment" | "ReplicaSet" | "StatefulSet") = (kind.api_version(), kind.name()) {
+        object["spec"] = json!({ "replicas": 0 });
+    }
+    let mut message = Vec::new();
+    // It fits its kind.
+    let _ = encode::message(kind, &object, &mut message);
+    match form.media() {
+        Media::Json => drop(k8s_protobuf::message_to_json(kind, &message, out)),
+        Media::Protobuf => Envelope::write(kind.api_version(), kind.name(), &message, out),
+    }
 }
