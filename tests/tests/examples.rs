@@ -32,6 +32,7 @@ fn every_example_is_run_here_and_fits_on_a_page() -> anyhow::Result<()> {
         "deploy_gateway",
         "list_after_sync",
         "pod_printer",
+        "pods_by_node",
         "quickstart",
     ];
     let sources = sources()?;
@@ -106,6 +107,21 @@ on_both_arms!(pod_printer_ends_by_itself_when_asked_to, |arm| async {
     create_namespace(arm.direct(), DEFAULT).await?;
     let ended = Example::run("pod_printer", &arm.kubeconfig(), &["1"]).await?.end().await?;
     ensure!(ended.status.success(), "{ended:?}");
+    Ok(())
+});
+
+on_both_arms!(pods_by_node, |arm| async {
+    let namespace = arm.namespace("by-node").await?;
+    let name = create_pod(&arm, &namespace, "kept", &[]).await?;
+    let ended = Example::run("pods_by_node", &arm.kubeconfig(), &["node-1"]).await?.end().await?;
+    ensure!(ended.status.success(), "{ended:?}");
+    let place = ended.lines.iter().position(|line| line.starts_with(&format!("{namespace}/{name} runs ")));
+    let place = place.with_context(|| format!("{ended:?}"))?;
+    assert_eq!(ended.lines[place + 1], "  restarted 0 times");
+    ensure!(ended.lines.iter().any(|line| line.ends_with(" pods run on node-1")), "{ended:?}");
+
+    let ended = Example::run("pods_by_node", &arm.kubeconfig(), &["node-0"]).await?.end().await?;
+    ensure!(ended.lines.len() == 1 && ended.lines[0].starts_with("0 of "), "{ended:?}");
     Ok(())
 });
 
