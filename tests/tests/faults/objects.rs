@@ -1,9 +1,18 @@
 //! An object that cannot be decoded, among good ones.
 
 use informer::Status;
+use informer::source::WireFormat;
 use informer_testkit::{Cut, Fault};
 
-use crate::scene::{Scene, options};
+use crate::scene::{Scene, WAYS, options_by};
+
+/// What is said of the object with this name.
+fn told(format: WireFormat, name: &str) -> String {
+    match format {
+        WireFormat::Json => format!("default/{name}: data: invalid type"),
+        _ => format!("default/{name}: .: malformed protobuf: another encoding than that of the field"),
+    }
+}
 
 fn names_stale(status: &Status) -> Vec<&str> {
     status.stale.iter().map(|stale| stale.key.name()).collect()
@@ -11,11 +20,11 @@ fn names_stale(status: &Status) -> Vec<&str> {
 
 #[tokio::test(start_paused = true)]
 async fn g30_an_object_in_a_list_cannot_be_decoded() {
-    for streaming in [false, true] {
-        let scene = Scene::new(options(streaming)).await;
+    for way in WAYS {
+        let scene = Scene::new(options_by(way)).await;
         let fault = scene.server.faults().inject(Fault::undecodable("b"));
         scene.factory.start();
-        let status = scene.told("decode", "default/b: data: invalid type").await;
+        let status = scene.told("decode", &told(way.0, "b")).await;
         assert!(!status.recent_errors.iter().any(|error| error.message.contains("of another type")));
         scene.settles_without(&["b"]).await;
         assert_eq!(names_stale(&scene.informer.status()), ["b"]);
@@ -35,12 +44,12 @@ async fn g30_an_object_in_a_list_cannot_be_decoded() {
 
 #[tokio::test(start_paused = true)]
 async fn g30_an_added_object_cannot_be_decoded() {
-    for streaming in [false, true] {
-        let scene = Scene::watching(options(streaming)).await;
+    for way in WAYS {
+        let scene = Scene::watching(options_by(way)).await;
         let fault = scene.server.faults().inject(Fault::undecodable("new"));
         scene.write("new", "first");
         scene.change();
-        scene.told("decode", "default/new: data: invalid type").await;
+        scene.told("decode", &told(way.0, "new")).await;
         scene.settles_without(&["new"]).await;
         fault.lift();
         scene.write("new", "second");
@@ -54,13 +63,13 @@ async fn g30_an_added_object_cannot_be_decoded() {
 
 #[tokio::test(start_paused = true)]
 async fn g30_a_modified_object_cannot_be_decoded() {
-    for streaming in [false, true] {
-        let scene = Scene::watching(options(streaming)).await;
+    for way in WAYS {
+        let scene = Scene::watching(options_by(way)).await;
         let before = scene.held();
         let fault = scene.server.faults().inject(Fault::undecodable("a"));
         scene.write("a", "second");
         scene.write("b", "second");
-        scene.told("decode", "default/a: data: invalid type").await;
+        scene.told("decode", &told(way.0, "a")).await;
         let reached = scene.informer.wait_for(scene.server.cluster().version());
         reached.await.unwrap();
         assert_eq!(scene.held()["default/a"], before["default/a"], "the last good state is kept");
@@ -83,12 +92,12 @@ async fn g30_a_modified_object_cannot_be_decoded() {
 
 #[tokio::test(start_paused = true)]
 async fn g30_a_deleted_object_cannot_be_decoded() {
-    for streaming in [false, true] {
-        let scene = Scene::watching(options(streaming)).await;
+    for way in WAYS {
+        let scene = Scene::watching(options_by(way)).await;
         let _fault = scene.server.faults().inject(Fault::undecodable("a"));
         scene.delete("a");
         scene.write("b", "second");
-        scene.told("decode", "default/a: data: invalid type").await;
+        scene.told("decode", &told(way.0, "a")).await;
         scene.settles().await;
         for history in &scene.seen {
             assert_eq!(history.text_of("a"), "*a#1 -a#1?");

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use informer::source::WireFormat;
 use informer::{
     Decode, HandlerOptions, InformerOptions, InformerState, SharedInformer, SharedInformerFactory, Status,
     TypedResource,
@@ -43,6 +44,19 @@ pub(crate) struct Scene<K = ConfigMap> {
 /// The options of a scene: with LIST and WATCH, or with streaming lists.
 pub(crate) fn options(streaming_lists: bool) -> InformerOptions<ConfigMap> {
     InformerOptions::new().streaming_lists(streaming_lists).max_object_bytes(4096)
+}
+
+/// All that bodies come in: JSON and protobuf, lists and streaming lists.
+pub(crate) const WAYS: [(WireFormat, bool); 4] = [
+    (WireFormat::Json, false),
+    (WireFormat::Json, true),
+    (WireFormat::Auto, false),
+    (WireFormat::Auto, true),
+];
+
+/// The options of a scene that comes by one of them.
+pub(crate) fn options_by((format, streaming_lists): (WireFormat, bool)) -> InformerOptions<ConfigMap> {
+    options(streaming_lists).wire_format(format)
 }
 
 pub(crate) fn config_map(name: &str, value: &str) -> Value {

@@ -37,7 +37,7 @@ async fn g27_streaming_lists_stall_before_they_begin() {
 
 #[tokio::test(start_paused = true)]
 async fn g27_streaming_lists_stall_in_the_middle() {
-    falls_back(Fault::stall_after(500).streaming_lists(), "sent nothing for too long").await;
+    falls_back(Fault::stall_after(200).streaming_lists(), "sent nothing for too long").await;
 }
 
 #[tokio::test(start_paused = true)]
