@@ -43,7 +43,7 @@ pub enum Error {
     Type {
         /// The path of the field, such as `spec.containers[1].ports`; `.` for the object itself.
         path: String,
-        /// What was found and expected. What serde and the type's own code say, which may quote the value.
+        /// What was found and expected, by type. Never the value, and nothing that the type itself says, which may quote it.
         message: String,
     },
 }

@@ -106,31 +106,32 @@ impl<'de> Map<'de> {
             let mut reader = Reader::new(self.rest);
             // Behind all fields are those that are absent at the end.
             let (number, encoding) = if self.rest.is_empty() { (u32::MAX, 0) } else { reader.tag()? };
+            let fields = self.message.fields;
+            let mut at = usize::from(self.at);
             let field = loop {
-                match self.message.fields.get(usize::from(self.at)) {
-                    Some(field) if u32::from(field.number) == number => break field,
-                    Some(field) if u32::from(field.number) < number => {
-                        self.at += 1;
-                        // Nearly all that can be absent is left out then.
-                        if field.flags & OPTIONAL != OPTIONAL {
-                            match self.absent(field) {
-                                Absent::LeftOut => {}
-                                Absent::Written => return Ok(true),
-                                Absent::Entered => continue 'next,
-                            }
-                        }
-                    }
-                    _ if self.rest.is_empty() => {
-                        if self.leave() {
-                            continue 'next;
-                        }
-                        return Ok(false);
-                    }
-                    _ => {
-                        self.pass(reader, number, encoding)?;
-                        continue 'next;
+                let Some(field) = fields.get(at) else { break None };
+                if u32::from(field.number) >= number {
+                    break Some(field).filter(|field| u32::from(field.number) == number);
+                }
+                at += 1;
+                // Nearly all that can be absent is left out then.
+                if field.flags & OPTIONAL != OPTIONAL {
+                    self.at = at as u8;
+                    match self.absent(field) {
+                        Absent::LeftOut => {}
+                        Absent::Written => return Ok(true),
+                        Absent::Entered => continue 'next,
                     }
                 }
+            };
+            self.at = at as u8;
+            let Some(field) = field else {
+                if !self.rest.is_empty() {
+                    self.pass(reader, number, encoding)?;
+                } else if !self.leave() {
+                    return Ok(false);
+                }
+                continue;
             };
             self.at += 1;
             if field.flags & (REPEATED | MAP | INLINE) != 0 {

@@ -439,6 +439,10 @@ impl<'de> Deserializer<'de> for De<'de> {
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        // Nearly all texts stand in the bytes.
+        if self.form == Form::One && self.field.kind == FieldKind::Str {
+            return visitor.visit_borrowed_str(utf8(self.bytes)?);
+        }
         self.to_text(&visitor)?.visit(visitor)
     }
 
