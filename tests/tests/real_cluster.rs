@@ -1,7 +1,11 @@
 //! The real cluster does what the other tests rely on.
 
+use std::time::Duration;
+
 use anyhow::{Context, ensure};
-use informer_tests::fixtures::pod;
+use informer::source::WireFormat;
+use informer::{InformerOptions, Resource, SharedInformerFactory};
+use informer_tests::fixtures::{Widget, install_widgets, pod, widget};
 use informer_tests::helpers::{current_version, first_watch_frame, raw_list};
 use informer_tests::real::RealCluster;
 use k8s_openapi::api::core::v1::Pod;
@@ -69,6 +73,55 @@ async fn after_forgotten_history_old_watches_are_gone() -> anyhow::Result<()> {
     cluster.forget_history().await?;
     let frame = first_watch_frame(&client, PODS, &old).await?.context("an error")?;
     assert_eq!((&frame["type"], &frame["object"]["code"]), (&"ERROR".into(), &410.into()), "{frame}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn protobuf_is_the_same_as_json() -> anyhow::Result<()> {
+    let Some(cluster) = RealCluster::start().await? else { return Ok(()) };
+    let client = cluster.client().await?;
+    install_widgets(&client).await?;
+    for name in ["one", "two", "three"] {
+        pods(&client).create(&PostParams::default(), &pod("default", name, &[("app", "web")])).await?;
+    }
+    Api::namespaced(client.clone(), "default")
+        .create(&PostParams::default(), &widget("default", "w", &[], "red", 1))
+        .await?;
+    // With WireFormat::Protobuf, an answer in JSON would be an error.
+    for streaming in [true, false] {
+        let factory = |format| SharedInformerFactory::builder(client.clone()).wire_format(format).build();
+        let (protobuf, json) = (factory(WireFormat::Protobuf), factory(WireFormat::Json));
+        let mut typed = Vec::new();
+        let mut dynamic = Vec::new();
+        let mut metadata = Vec::new();
+        for factory in [&protobuf, &json] {
+            let of_pods = InformerOptions::new().streaming_lists(streaming).page_size(Some(2));
+            typed.push(factory.informer_with::<Pod>(of_pods)?);
+            let of_any = InformerOptions::new().streaming_lists(streaming);
+            dynamic.push(factory.dynamic(Resource::of::<Pod>(), of_any)?);
+            let of_metadata = InformerOptions::new().streaming_lists(streaming);
+            metadata.push(factory.metadata::<Widget>(of_metadata)?);
+            factory.start();
+            factory.wait_for_sync_within(Duration::from_secs(30)).await?;
+        }
+        let patch = serde_json::json!({ "metadata": { "labels": { "streaming": streaming.to_string() } } });
+        let patched = pods(&client).patch("two", &PatchParams::default(), &Patch::Merge(patch)).await?;
+        let version = patched.metadata.resource_version.context("a version")?;
+        for pods in &typed {
+            pods.wait_for(&*version).await?;
+        }
+        for pods in &dynamic {
+            pods.wait_for(&*version).await?;
+        }
+        let [protobuf, json] = [&typed[0], &typed[1]].map(|pods| pods.unsynced_store().list());
+        assert_eq!((protobuf.len(), protobuf), (3, json));
+        let [protobuf, json] = [&dynamic[0], &dynamic[1]].map(|pods| pods.unsynced_store().list());
+        for (protobuf, json) in protobuf.iter().zip(&json) {
+            assert_eq!(serde_json::to_value(&**protobuf)?, serde_json::to_value(&**json)?);
+        }
+        let [protobuf, json] = [&metadata[0], &metadata[1]].map(|widgets| widgets.unsynced_store().list());
+        assert_eq!((protobuf.len(), &protobuf[0].metadata), (1, &json[0].metadata));
+    }
     Ok(())
 }
 

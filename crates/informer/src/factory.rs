@@ -182,7 +182,7 @@ impl SharedInformerFactory {
             KubeSource::new(client, resource.clone(), scope.clone())
                 .projection(options.wire.projection)
                 .list_compression(options.wire.compression)
-                .wire_format(options.wire.format.unwrap_or_default())
+                .wire_format(options.source_format())
                 .max_object_bytes(options.wire.max_object_bytes)
         })
     }

@@ -1,5 +1,6 @@
 //! What an informer is asked to be.
 
+use std::any::TypeId;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -7,6 +8,7 @@ use std::time::Duration;
 
 use informer_core::reflector::ReflectorConfig;
 use informer_core::selector::{FieldSelector, LabelSelector};
+use kube::core::DynamicObject;
 
 use crate::Scope;
 use crate::reflector::{Identity, identity_of};
@@ -222,6 +224,19 @@ impl<T> InformerOptions<T> {
             namespace: namespace.filter(|_| namespaced),
             labels: self.labels.clone().unwrap_or_else(|| default.labels.clone()),
             fields: self.fields.clone().unwrap_or_else(|| default.fields.clone()),
+        }
+    }
+
+    /// The encoding that a factory's source asks for.
+    pub(crate) fn source_format(&self) -> WireFormat
+    where
+        T: 'static,
+    {
+        // Dynamic objects come out of JSON sooner than out of protobuf, which has fewer bytes but no names.
+        let is_dynamic = TypeId::of::<T>() == TypeId::of::<DynamicObject>();
+        match (self.wire.format.unwrap_or_default(), self.wire.projection) {
+            (WireFormat::Auto, Projection::Whole) if is_dynamic => WireFormat::Json,
+            (format, _) => format,
         }
     }
 

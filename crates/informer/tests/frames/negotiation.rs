@@ -1,7 +1,7 @@
 //! Which encoding is asked for, and what is made of the answer.
 
 use informer::source::{KubeSource, WireFormat};
-use informer::{InformerOptions, Resource, Scope, SharedInformer};
+use informer::{InformerOptions, Resource, Scope, SharedInformer, SharedInformerFactory};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_protobuf::Envelope;
 use kube::core::{DynamicObject, PartialObjectMeta};
@@ -13,6 +13,7 @@ use crate::common::{object, soon, status_where, value_of};
 run_tests! {
     on_a_paused_clock:
         protobuf_is_asked_for_where_there_is_some,
+        a_factory_asks_for_dynamic_objects_in_json_unless_told_otherwise,
         the_answer_says_in_which_encoding_it_is,
         a_refusal_of_protobuf_is_taken_once_and_remembered,
         g30_protobuf_of_a_kind_that_is_not_built_in_is_asked_for_in_json,
@@ -77,6 +78,26 @@ async fn protobuf_is_asked_for_where_there_is_some() {
     let status = status_where(&informer, |status| status.counters.errors > 0).await;
     let message = &status.recent_errors[0].message;
     assert!(message.contains("example.com/v1 Widget") && message.contains("WireFormat::Auto"), "{message}");
+}
+
+async fn a_factory_asks_for_dynamic_objects_in_json_unless_told_otherwise() {
+    for (format, expected) in
+        [(None, "application/json"), (Some(WireFormat::Protobuf), k8s_protobuf::CONTENT_TYPE)]
+    {
+        let (client, mut server) = server(Form::Json);
+        let mut builder = SharedInformerFactory::builder(client);
+        if let Some(format) = format {
+            builder = builder.wire_format(format);
+        }
+        let factory = builder.build();
+        factory.dynamic(Resource::of::<ConfigMap>(), InformerOptions::new()).unwrap();
+        factory.start();
+        assert_eq!(server.asked().await.accept, expected);
+        factory.informer::<ConfigMap>().unwrap();
+        let typed = if format.is_none() { BOTH } else { expected };
+        assert_eq!(server.asked().await.accept, typed);
+        factory.shutdown().await;
+    }
 }
 
 async fn the_answer_says_in_which_encoding_it_is() {

@@ -223,6 +223,9 @@ fn g30_items_above_the_limit_are_refused_before_they_are_read() {
         let (items, end) = split(19, chunks());
         assert_eq!((items.len(), end), (1, Err(FrameError::TooLarge { offset, limit: 19 })));
     }
+    // Nothing of it has come yet.
+    let head = Bytes::copy_from_slice(&body[..body.len() - 24]);
+    assert_eq!(split(19, vec![head]).1, Err(FrameError::TooLarge { offset, limit: 19 }));
 }
 
 /// Fields of a list in any order, with some that no list has.

@@ -68,6 +68,8 @@ fn g30_frames_above_the_limit_are_refused_before_they_are_read() {
         let (frames, end) = split(19, chunks());
         assert_eq!((frames.len(), end), (1, Err(FrameError::TooLarge { offset: 13, limit: 19 })));
     }
+    let (_, end) = split(19, vec![Bytes::copy_from_slice(&body[..13])]);
+    assert_eq!(end, Err(FrameError::TooLarge { offset: 13, limit: 19 }), "nothing of it has come yet");
     // What is no protobuf at all looks like a long frame.
     let (_, end) = split(1 << 24, vec![Bytes::from_static(b"<html>")]);
     assert_eq!(end, Err(FrameError::TooLarge { offset: 4, limit: 1 << 24 }));

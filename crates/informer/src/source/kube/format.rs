@@ -12,7 +12,8 @@ use super::{Projection, Target};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum WireFormat {
     /// Protobuf where there is: for the kinds that are built into Kubernetes, and for the metadata of any. JSON for
-    /// custom resources and others, from servers and proxies that refuse protobuf, and whenever the server says so.
+    /// custom resources and others, from servers and proxies that refuse protobuf, and whenever the server says so. A
+    /// factory asks for JSON also if it shall be `DynamicObject`s, which are decoded faster from that.
     #[default]
     Auto,
     /// JSON only.
