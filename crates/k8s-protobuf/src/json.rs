@@ -23,8 +23,8 @@ use crate::{Envelope, Error, Kind};
 /// servers send it is about twice. It can be read with a recursion limit of 128, as serde_json has.
 ///
 /// # Errors
-/// When the kind is not in the table, the protobuf is malformed, a text is not UTF-8, or what should be JSON is not.
-/// `out` is then as it was before.
+/// When the kind is not in the table, the protobuf is malformed, the key of a map is not UTF-8, or what should be JSON
+/// is not. `out` is then as it was before.
 ///
 /// # Examples
 /// ```
@@ -46,7 +46,7 @@ pub fn to_json(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
 /// messages without an envelope, such as the items of lists.
 ///
 /// # Errors
-/// When the protobuf is malformed, a text is not UTF-8, or what should be JSON is not. `out` is then as it was before.
+/// When the protobuf is malformed, the key of a map is not UTF-8, or what should be JSON is not. `out` is then as it was before.
 pub fn message_to_json(kind: Kind, message: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
     let before = out.len();
     out.reserve(message.len() * 2);

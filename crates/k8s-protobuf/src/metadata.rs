@@ -50,7 +50,7 @@ impl<'a> Metadata<'a> {
     /// into messages.
     ///
     /// # Errors
-    /// When the message, or that of its metadata, is not whole, or what is read is not UTF-8.
+    /// When the message, or that of its metadata, is not whole, or one of the fields here is not UTF-8.
     pub fn of(object: &'a [u8]) -> Result<Self, Error> {
         let mut metadata = Self {
             name: "",
@@ -125,7 +125,8 @@ impl std::fmt::Debug for Metadata<'_> {
     }
 }
 
-/// Labels or annotations: pairs of key and value.
+/// Labels or annotations: pairs of key and value. Without those that are not UTF-8: servers take any annotation from
+/// those who write protobuf, and one must not hide the object.
 #[derive(Clone)]
 pub struct Entries<'a> {
     number: u32,
@@ -140,8 +141,12 @@ impl<'a> Iterator for Entries<'a> {
         // All of it was checked when the metadata was read.
         loop {
             while let Ok(Some((number, value))) = self.metadata.next() {
-                if number == self.number {
-                    return entry(value.bytes().ok()?).ok();
+                if number != self.number {
+                    continue;
+                }
+                let (key, value) = entry(value.bytes().ok()?).ok()?;
+                if let (Ok(key), Ok(value)) = (str::from_utf8(key), str::from_utf8(value)) {
+                    return Some((key, value));
                 }
             }
             let (number, value) = self.object.next().ok()??;
@@ -215,13 +220,13 @@ fn text(value: Value<'_>) -> Result<&str, Error> {
 }
 
 /// Key and value of a map of texts.
-fn entry(message: &[u8]) -> Result<(&str, &str), Error> {
-    let (mut key, mut found) = ("", "");
+fn entry(message: &[u8]) -> Result<(&[u8], &[u8]), Error> {
+    let (mut key, mut found) = (&b""[..], &b""[..]);
     let mut fields = Reader::new(message);
     while let Some((number, value)) = fields.next()? {
         match number {
-            1 => key = text(value)?,
-            2 => found = text(value)?,
+            1 => key = value.bytes()?,
+            2 => found = value.bytes()?,
             _ => {}
         }
     }
@@ -275,6 +280,17 @@ mod tests {
         let metadata = Metadata::of(&object).unwrap();
         assert_eq!((metadata.name, metadata.label("a")), ("y", Some("2")));
         assert_eq!(metadata.labels().count(), 2);
+    }
+
+    #[test]
+    fn an_annotation_that_is_not_utf8_hides_itself_only() {
+        // Servers check the keys of annotations, and no value: whoever writes protobuf can write this.
+        let (good, bad) = (message(&[(1, b"a"), (2, b"x")]), message(&[(1, b"b"), (2, b"\xff")]));
+        let object = object(&message(&[(1, b"name"), (6, b"7"), (12, &good), (12, &bad), (12, &good)]));
+        let metadata = Metadata::of(&object).unwrap();
+        assert_eq!((metadata.name, metadata.resource_version), ("name", "7"));
+        assert_eq!((metadata.annotation("a"), metadata.annotation("b")), (Some("x"), None));
+        assert_eq!(metadata.annotations().count(), 2);
     }
 
     #[test]

@@ -156,8 +156,8 @@ impl FieldPath {
     /// several values it is the first.
     ///
     /// # Errors
-    /// When the message is not whole, something on the way to the value is not encoded as it should be, or the value is
-    /// not UTF-8. The rest is not looked into.
+    /// When the message is not whole, or something on the way to the value is not encoded as it should be. The rest is not
+    /// looked into.
     pub fn read<'a>(&self, message: &'a [u8]) -> Result<Option<Scalar<'a>>, Error> {
         if !self.is_repeated() {
             return walk::one(&self.steps, 0, self.leaf, message);

@@ -1,5 +1,6 @@
 //! Protobuf's own encoding: numbered fields, one after the other.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use crate::Error;
@@ -215,6 +216,24 @@ impl<'a> Value<'a> {
     }
 }
 
+/// The text as Go has it in JSON: of bytes that are no UTF-8, which servers store as they come, each is a `U+FFFD`.
+pub(crate) fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => Cow::Owned(replaced(bytes)),
+    }
+}
+
+#[cold]
+fn replaced(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
+    }
+    text
+}
+
 /// Without the content.
 impl fmt::Debug for Reader<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -291,6 +310,20 @@ mod tests {
         assert!(matches!(Reader::new(&endless).next(), Err(Error::Malformed { .. })));
         let huge_length = [0x12, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1];
         assert_eq!(Reader::new(&huge_length).next(), Err(Error::Truncated));
+    }
+
+    #[test]
+    fn what_is_no_utf8_is_replaced_byte_by_byte_as_go_does() {
+        for (bytes, text) in [
+            (&b"plain"[..], "plain"),
+            (b"a\xffb", "a\u{fffd}b"),
+            // The beginning of a character of three bytes, and a surrogate.
+            (b"\xe2\x82A", "\u{fffd}\u{fffd}A"),
+            (b"\xed\xa0\x80", "\u{fffd}\u{fffd}\u{fffd}"),
+            ("\u{20ac}".as_bytes(), "\u{20ac}"),
+        ] {
+            assert_eq!(lossy(bytes), text, "{bytes:?}");
+        }
     }
 
     proptest! {

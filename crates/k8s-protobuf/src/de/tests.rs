@@ -257,16 +257,13 @@ fn g34_an_error_names_path_and_type_and_never_the_value() {
 }
 
 #[test]
-fn a_text_that_is_not_utf8_is_an_error_with_its_path() {
+fn a_key_that_is_not_utf8_is_an_error_with_its_path() {
     let pod = Kind::of("v1", "Pod").unwrap();
-    // metadata { name: "\xff" }, and an entry of its labels
-    for (message, path) in [
-        (&b"\x0a\x03\x0a\x01\xff"[..], "metadata.name"),
-        (b"\x0a\x05\x5a\x03\x0a\x01\xff", "metadata.labels"),
-    ] {
-        let error = from_message::<Pod>(pod, message).unwrap_err().to_string();
-        assert_eq!(error, format!("{path}: a text that is not UTF-8"));
-    }
+    // An entry of the labels.
+    let message = b"\x0a\x05\x5a\x03\x0a\x01\xff";
+    let error = from_message::<Pod>(pod, message).unwrap_err().to_string();
+    assert_eq!(error, "metadata.labels: a text that is not UTF-8");
+    assert!(crate::message_to_json(pod, message, &mut Vec::new()).is_err());
 }
 
 #[test]
@@ -359,4 +356,26 @@ fn fixtures() -> &'static [corpus::Pair] {
         corpus::pairs().into_iter().filter(|pair| pair.protobuf.len() < 20_000).collect()
     });
     &PAIRS
+}
+
+#[test]
+fn what_is_no_utf8_is_replaced_as_gos_json_has_it() {
+    // Servers take protobuf as it comes, and store it.
+    let replace = |body: Vec<u8>| -> Vec<u8> {
+        let at = body.windows(4).position(|bytes| bytes == b"n\x31zz").unwrap();
+        let mut body = body;
+        body[at + 2..at + 4].copy_from_slice(b"\xe2\x82");
+        body
+    };
+    let body = replace(pod(&json!({ "nodeName": "n1zz", "containers": [] })));
+    let typed: Pod = from_slice(&body).unwrap();
+    assert_eq!(typed.spec.unwrap().node_name.as_deref(), Some("n1\u{fffd}\u{fffd}"));
+    let value: Value = from_slice(&body).unwrap();
+    assert_eq!(value["spec"]["nodeName"], "n1\u{fffd}\u{fffd}");
+    let mut text = Vec::new();
+    crate::to_json(&body, &mut text).unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&text).unwrap(), value);
+    let (kind, message) = Envelope::parse(&body).unwrap().message().unwrap();
+    let node = crate::FieldPath::of(kind, "spec.nodeName").unwrap();
+    assert_eq!(node.read(message).unwrap().unwrap().text(), "n1\u{fffd}\u{fffd}");
 }

@@ -4,6 +4,8 @@
 //! for each of them. So every method first reduces the value in a function that is not generic, and calls the visitor
 //! with the outcome; and there is one type of each, [`De`], [`Fields`] and [`Items`].
 
+use std::borrow::Cow;
+
 use serde::de::{Deserializer, Expected, Visitor};
 
 use super::json::{self, Parts};
@@ -14,7 +16,7 @@ use super::special::{self, IntOrText, Schema};
 use super::text::{self, Short};
 use super::{Fault, MAX_DEPTH};
 use crate::schema::{FieldDef, FieldKind};
-use crate::wire::Reader;
+use crate::wire::{Reader, lossy};
 use crate::{Envelope, Error, Kind, MAGIC};
 
 /// A value, not decoded yet: a place in the bytes, and what stands there.
@@ -277,8 +279,8 @@ impl<'de> De<'de> {
             (Form::One, FieldKind::RawJson) => self.unwrapped()?.to_text(expected),
             (Form::Json, _) if json::shape(self.bytes)? == json::Shape::Text => {
                 Ok(match json::parse::<json::Text<'de>>(self.bytes)?.0 {
-                    std::borrow::Cow::Borrowed(text) => Text::Checked(text),
-                    std::borrow::Cow::Owned(text) => Text::Owned(text),
+                    Cow::Borrowed(text) => Text::Checked(text),
+                    Cow::Owned(text) => Text::Owned(text),
                 })
             }
             _ => Err(self.mismatch(expected)),
@@ -388,7 +390,10 @@ impl Number {
 impl<'de> Text<'de> {
     fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         match self {
-            Self::Input(text) => visitor.visit_borrowed_str(utf8(text)?),
+            Self::Input(text) => match lossy(text) {
+                Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
+                Cow::Owned(text) => visitor.visit_string(text),
+            },
             Self::Checked(text) => visitor.visit_borrowed_str(text),
             Self::Short(text) => visitor.visit_str(text.as_str()),
             Self::Owned(text) => visitor.visit_string(text),

@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::de::text::{self, Short, ZERO_TIME};
 use crate::error::malformed;
-use crate::wire::{Reader, Value};
+use crate::wire::{Reader, Value, lossy};
 
 /// How many objects and arrays may be within each other: what serde_json reads by default.
 pub(super) const LIMIT: usize = 127;
@@ -23,24 +23,22 @@ pub(crate) fn parts(message: &[u8]) -> Result<[Option<Value<'_>>; 3], Error> {
 
 /// A text in quotes.
 #[inline]
-pub(super) fn string(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+pub(super) fn string(bytes: &[u8], out: &mut Vec<u8>) {
     // Without branches, so that many bytes are looked at in one go.
     let special = bytes.iter().fold(false, |found, byte| {
         found | (*byte < 0x20) | (*byte >= 0x80) | (*byte == b'"') | (*byte == b'\\')
     });
     out.push(b'"');
     if special {
-        escaped(bytes, out)?;
+        escaped(lossy(bytes).as_bytes(), out);
     } else {
         out.extend_from_slice(bytes);
     }
     out.push(b'"');
-    Ok(())
 }
 
 #[cold]
-fn escaped(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
-    std::str::from_utf8(bytes).map_err(|_| malformed("a text that is not UTF-8"))?;
+fn escaped(bytes: &[u8], out: &mut Vec<u8>) {
     let mut rest = bytes;
     while let Some(at) = rest.iter().position(|byte| *byte < 0x20 || *byte == b'"' || *byte == b'\\') {
         out.extend_from_slice(&rest[..at]);
@@ -57,7 +55,6 @@ fn escaped(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         rest = &rest[at + 1..];
     }
     out.extend_from_slice(rest);
-    Ok(())
 }
 
 pub(super) fn integer(value: i64, out: &mut Vec<u8>) {

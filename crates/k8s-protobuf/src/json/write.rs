@@ -198,7 +198,10 @@ fn map_entry(
     depth: usize,
     out: &mut Vec<u8>,
 ) -> Written {
-    text::string(key, out)?;
+    if std::str::from_utf8(key).is_err() {
+        return Err(malformed("a text that is not UTF-8").into());
+    }
+    text::string(key, out);
     out.push(b':');
     match held {
         Some(held) => value(field, held, depth, out),
@@ -290,7 +293,7 @@ fn zero(field: &FieldDef, depth: usize, out: &mut Vec<u8>) -> Written {
 fn value(field: &FieldDef, held: Value<'_>, depth: usize, out: &mut Vec<u8>) -> Written {
     match field.kind {
         FieldKind::Message => message(field.message(), held.bytes()?, depth, out)?,
-        FieldKind::Str => text::string(held.bytes()?, out)?,
+        FieldKind::Str => text::string(held.bytes()?, out),
         FieldKind::Bytes => text::base64(held.bytes()?, out),
         FieldKind::Bool => out.extend_from_slice(if held.varint()? != 0 { b"true" } else { b"false" }),
         FieldKind::I32 => text::integer((held.varint()? as i32).into(), out),
@@ -307,13 +310,13 @@ fn value(field: &FieldDef, held: Value<'_>, depth: usize, out: &mut Vec<u8>) -> 
         }
         FieldKind::Quantity => match parts(held.bytes()?)?[0].map_or(Ok(&[][..]), Value::bytes)? {
             b"" => out.extend_from_slice(b"\"0\""),
-            quantity => text::string(quantity, out)?,
+            quantity => text::string(quantity, out),
         },
         FieldKind::IntOrString => {
             let [kind, int, string] = parts(held.bytes()?)?;
             match kind.map_or(Ok(0), Value::varint)? {
                 0 => text::integer((int.map_or(Ok(0), Value::varint)? as i32).into(), out),
-                1 => text::string(string.map_or(Ok(&[][..]), Value::bytes)?, out)?,
+                1 => text::string(string.map_or(Ok(&[][..]), Value::bytes)?, out),
                 _ => return Err(malformed("neither an integer nor a string").into()),
             }
         }
@@ -345,7 +348,7 @@ fn strings(number: u32, mut reader: Reader<'_>, depth: usize, out: &mut Vec<u8>)
     while let Some((found, value)) = reader.next()? {
         if found == number {
             comma(out);
-            text::string(value.bytes()?, out)?;
+            text::string(value.bytes()?, out);
         }
     }
     out.push(b']');

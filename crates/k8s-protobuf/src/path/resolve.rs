@@ -27,7 +27,8 @@ pub(super) fn resolve(kind: Kind, segments: &mut [Segment]) -> Result<(Vec<Step>
         }
         let problem = |problem: String| Error::Path { path: text::written(&segments[..=at]), problem };
         place = match (place, &segments[at]) {
-            (Place::Message(def), Segment::Name(name)) => {
+            // In JSON fields and keys are the same.
+            (Place::Message(def), Segment::Name(name) | Segment::Key(name)) => {
                 let Some(field) = find(def, name, &mut steps) else {
                     return Err(problem(unknown(kind, def, name, at == 0)));
                 };

@@ -63,6 +63,7 @@ fn values_of_every_kind_are_read() {
         ("metadata.annotations.none", &[]),
         ("metadata.finalizers[*]", &["one", "two"]),
         ("spec.nodeName", &["node-1"]),
+        ("spec['nodeName']", &["node-1"]),
         ("spec.priority", &["-5"]),
         ("spec.terminationGracePeriodSeconds", &["0"]),
         ("spec.hostNetwork", &["true"]),
@@ -196,7 +197,7 @@ fn a_path_is_written_as_it_is_read() {
 #[test]
 fn bytes_that_are_broken_are_an_error() {
     let node = FieldPath::of(kind("v1", "Pod"), "spec.nodeName").unwrap();
-    for broken in [&b"\x12\x05\x52"[..], b"\x10\x01", b"\x12\x02\x50\x01", b"\x12\x03\x52\x01\xff"] {
+    for broken in [&b"\x12\x05\x52"[..], b"\x10\x01", b"\x12\x02\x50\x01", b"\x12\x03\x52\x02\xff"] {
         assert!(node.read(broken).is_err(), "{broken:?}");
     }
 }

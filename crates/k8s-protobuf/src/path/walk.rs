@@ -8,7 +8,7 @@ use crate::de::text;
 use crate::error::malformed;
 use crate::json::{instant, parts};
 use crate::schema::FieldKind;
-use crate::wire::{Reader, Value};
+use crate::wire::{Reader, Value, lossy};
 
 /// A value that has nothing in it, borrowed from the bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -16,6 +16,8 @@ use crate::wire::{Reader, Value};
 pub enum Scalar<'a> {
     /// A text, or a quantity such as `500m`.
     Str(&'a str),
+    /// A text that is not UTF-8: servers take such from those who write protobuf.
+    NotUtf8(&'a [u8]),
     /// A boolean.
     Bool(bool),
     /// An integer of 32 or 64 bits.
@@ -44,11 +46,13 @@ pub enum Scalar<'a> {
 }
 
 impl<'a> Scalar<'a> {
-    /// The value as JSON has it, without quotes: times as `2026-11-21T16:40:35Z`, bytes as base64.
+    /// The value as JSON has it, without quotes: times as `2026-11-21T16:40:35Z`, bytes as base64, a `U+FFFD` for each byte
+    /// that is not UTF-8.
     #[must_use]
     pub fn text(&self) -> Cow<'a, str> {
         match *self {
             Self::Str(text) => Cow::Borrowed(text),
+            Self::NotUtf8(bytes) => lossy(bytes),
             Self::Bool(value) => Cow::Borrowed(if value { "true" } else { "false" }),
             Self::Int(value) => Cow::Owned(value.to_string()),
             Self::Float(value) => Cow::Owned(value.to_string()),
@@ -189,9 +193,9 @@ impl<'a> Found<'a> {
         Ok(())
     }
 
-    fn text(value: Option<Value<'a>>) -> Result<&'a str, Error> {
+    fn text(value: Option<Value<'a>>) -> Result<Scalar<'a>, Error> {
         let bytes = value.map_or(Ok(&[][..]), Value::bytes)?;
-        std::str::from_utf8(bytes).map_err(|_| malformed("a text that is not UTF-8"))
+        Ok(std::str::from_utf8(bytes).map_or(Scalar::NotUtf8(bytes), Scalar::Str))
     }
 }
 
@@ -202,7 +206,7 @@ fn scalar<'a>(leaf: Leaf, found: &Found<'a>) -> Result<Option<Scalar<'a>>, Error
     }
     let number = |value: Option<Value<'a>>| value.map_or(Ok(0), Value::varint);
     let scalar = match leaf.kind {
-        FieldKind::Str => Scalar::Str(Found::text(found.value)?),
+        FieldKind::Str => Found::text(found.value)?,
         FieldKind::Bytes => Scalar::Bytes(found.value.map_or(Ok(&[][..]), Value::bytes)?),
         FieldKind::Bool => Scalar::Bool(number(found.value)? != 0),
         FieldKind::I32 => Scalar::Int((number(found.value)? as i32).into()),
@@ -222,12 +226,12 @@ fn scalar<'a>(leaf: Leaf, found: &Found<'a>) -> Result<Option<Scalar<'a>>, Error
         FieldKind::Duration => return Ok(Some(Scalar::Duration { nanos: number(found.parts[0])? as i64 })),
         FieldKind::Quantity => {
             let text = Found::text(found.parts[0])?;
-            return Ok(Some(Scalar::Str(if text.is_empty() { "0" } else { text })));
+            return Ok(Some(if text == Scalar::Str("") { Scalar::Str("0") } else { text }));
         }
         FieldKind::IntOrString => {
             return match number(found.parts[0])? {
                 0 => Ok(Some(Scalar::Int((number(found.parts[1])? as i32).into()))),
-                1 => Ok(Some(Scalar::Str(Found::text(found.parts[2])?))),
+                1 => Ok(Some(Found::text(found.parts[2])?)),
                 _ => Err(malformed("neither an integer nor a string")),
             };
         }
