@@ -36,6 +36,13 @@ const PODS: &str = r#"{"kind":"PodList","apiVersion":"v1","metadata":{"resourceV
     {"b":{"c":[{}]}} , {}]}"#;
 
 #[test]
+fn g34_debug_shows_nothing_of_what_is_incomplete() {
+    let mut splitter = JsonListSplitter::new();
+    splitter.push(Bytes::from_static(b"{\"items\":[{\"data\":\"hunter2"), &mut Vec::new()).unwrap();
+    assert!(!format!("{splitter:?}").contains("hunter2"));
+}
+
+#[test]
 fn head_and_items_are_read_whole_or_byte_by_byte() {
     for chunks in [vec![Bytes::from_static(PODS.as_bytes())], bytewise(PODS)] {
         let (items, end) = split(1000, chunks);

@@ -21,6 +21,13 @@ fn whole(text: &str) -> (Vec<Bytes>, Result<(), FrameError>) {
 }
 
 #[test]
+fn g34_debug_shows_nothing_of_what_is_incomplete() {
+    let mut splitter = JsonWatchSplitter::new();
+    splitter.push(Bytes::from_static(b"{\"object\":{\"data\":\"hunter2"), &mut Vec::new()).unwrap();
+    assert!(!format!("{splitter:?}").contains("hunter2"));
+}
+
+#[test]
 fn frames_need_nothing_between_them() {
     let (frames, end) = whole("{\"a\":1}{\"b\":\"}{\"}\n\n\r\n {\n \"c\": {\"d\": [{}]}\n}\n{}");
     assert_eq!(end, Ok(()));

@@ -60,6 +60,14 @@ fn body(api_version: &str, kind: &str, message: &[u8]) -> Vec<u8> {
 }
 
 #[test]
+fn g34_debug_shows_nothing_of_what_is_incomplete() {
+    let (mut splitter, body) = (ProtobufListSplitter::new(), pods(&["hunter2-and-more"]));
+    let end = body.windows(7).position(|bytes| bytes == b"hunter2").unwrap() + 7;
+    splitter.push(Bytes::from(body).slice(..end), &mut Vec::new()).unwrap();
+    assert!(!format!("{splitter:?}").contains("hunter2"));
+}
+
+#[test]
 fn head_and_items_are_read_whole_or_byte_by_byte() {
     let body = pods(&["a", "b", ""]);
     for chunks in [vec![Bytes::from(body.clone())], bytewise(&body)] {

@@ -25,6 +25,13 @@ fn framed(frames: &[Vec<u8>]) -> Vec<u8> {
 }
 
 #[test]
+fn g34_debug_shows_nothing_of_what_is_incomplete() {
+    let mut splitter = ProtobufWatchSplitter::new();
+    splitter.push(Bytes::from_static(b"\0\0\0\x20hunter2"), &mut Vec::new()).unwrap();
+    assert!(!format!("{splitter:?}").contains("hunter2"));
+}
+
+#[test]
 fn frames_follow_their_lengths() {
     let body = framed(&[vec![1; 300], vec![], vec![2]]);
     for size in [1, 3, 1000] {
