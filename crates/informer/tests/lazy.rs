@@ -64,6 +64,15 @@ fn in_all_forms() -> [Lazy<Pod>; 3] {
 }
 
 #[test]
+fn json_is_written_on_one_line_however_it_came() {
+    let pretty = serde_json::to_string_pretty(&pod()).unwrap().replace('\n', "\r\n");
+    let mut written = Vec::new();
+    Lazy::<Pod>::from_json(pretty.as_bytes()).unwrap().write_json(&mut written).unwrap();
+    assert!(!written.contains(&b'\n') && !written.contains(&b'\r'));
+    assert_eq!(serde_json::from_slice::<Value>(&written).unwrap(), pod());
+}
+
+#[test]
 fn all_forms_of_an_object_read_the_same() {
     let typed: Pod = serde_json::from_value(pod()).unwrap();
     for lazy in in_all_forms() {

@@ -6,8 +6,8 @@ use k8s_protobuf::Segment;
 
 use super::text;
 
-/// The text to keep: the object with its `apiVersion` and `kind`, which items of lists of built-in kinds lack, and with
-/// labels that can be lent out as they stand there.
+/// The text to keep: the object on one line, with its `apiVersion` and `kind`, which items of lists of built-in kinds
+/// lack, and with labels that can be lent out as they stand there.
 pub(super) fn complete(json: &[u8], api_version: &str, kind: &str) -> Box<[u8]> {
     let json = json.trim_ascii();
     let missing: Vec<_> = [("apiVersion", api_version), ("kind", kind)]
@@ -33,6 +33,10 @@ pub(super) fn complete(json: &[u8], api_version: &str, kind: &str) -> Box<[u8]> 
     {
         // Nothing that a label may hold needs an escape, so that none are left.
         all = value.to_string().into_bytes();
+    }
+    // Line ends stand between parts only, which need none.
+    if memchr::memchr2(b'\n', b'\r', &all).is_some() {
+        all.retain(|byte| !matches!(byte, b'\n' | b'\r'));
     }
     all.into_boxed_slice()
 }
