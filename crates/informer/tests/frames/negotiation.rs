@@ -20,6 +20,7 @@ run_tests! {
         g30_an_answer_in_another_type_is_refused_by_its_name,
         g31_an_error_in_protobuf_is_understood,
         dynamic_objects_are_the_same_in_either_encoding,
+        g01_text_that_is_not_utf8_is_the_same_in_either_encoding,
         metadata_is_the_same_in_either_encoding;
 }
 
@@ -237,6 +238,26 @@ async fn dynamic_objects_are_the_same_in_either_encoding() {
         found.push(serde_json::to_value(&*object).unwrap());
     }
     assert_eq!(found[0], found[1]);
+}
+
+async fn g01_text_that_is_not_utf8_is_the_same_in_either_encoding() {
+    // Whoever writes protobuf may write this, for servers check neither; in JSON they replace it, byte by byte.
+    for (form, sent) in [(Form::Json, "\u{fffd}\u{fffd}".as_bytes()), (Form::Protobuf, b"\xe2\x82")] {
+        let (informer, mut server) = started(form, WireFormat::Auto);
+        let mut odd = object("a", 1, "~~");
+        odd["metadata"]["annotations"] = json!({ "note": "~~" });
+        let mut body = form.list(10, &[odd, object("b", 2, "1")]);
+        while let Some(at) = body.windows(2).position(|bytes| bytes == b"~~") {
+            body.splice(at..at + 2, sent.iter().copied());
+        }
+        let (_, answer) = server.answer(&[]).await;
+        answer.bytes(body);
+        drop(answer);
+        let lister = soon(informer.synced()).await.unwrap();
+        let objects = lister.list();
+        assert_eq!((objects.len(), value_of(&objects[0])), (2, "\u{fffd}\u{fffd}"), "{form:?}");
+        assert_eq!(objects[0].metadata.annotations.as_ref().unwrap()["note"], "\u{fffd}\u{fffd}");
+    }
 }
 
 async fn metadata_is_the_same_in_either_encoding() {

@@ -31,7 +31,8 @@ pub(super) fn list_stream(
             None => {
                 let head = splitter.finish().map_err(|error| source.malformed("list", &error))?;
                 if !head.kind.ends_with("List") {
-                    let why = format!("the answer is a {:?}, not a list", head.kind);
+                    let kind: String = head.kind.chars().take(128).collect();
+                    let why = format!("the answer is a {kind:?}, not a list");
                     return Err(source.target.refused("list", FailureKind::Malformed, &why));
                 }
                 Ok(Some((ListChunk::End(head), None)))

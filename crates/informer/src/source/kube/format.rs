@@ -8,7 +8,10 @@ use super::{Projection, Target};
 /// In which encoding the server shall send objects.
 ///
 /// Protobuf is less on the wire and cheaper for the server, and managed fields are cut from it for nothing. It is the
-/// same objects: what a type decodes to does not depend on it.
+/// same objects: what a type decodes to does not depend on it, with two exceptions. Fields that are newer than this library
+/// have no name in protobuf, and are left out: whoever keeps or writes back all that the server has, whatever its version,
+/// takes [`Json`](Self::Json). And objects within objects, such as a
+/// StatefulSet's volume claim templates, have no `apiVersion` and `kind`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum WireFormat {
     /// Protobuf where there is: for the kinds that are built into Kubernetes, and for the metadata of any. JSON for
