@@ -445,8 +445,11 @@ impl<'de> Deserializer<'de> for De<'de> {
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         // Nearly all texts stand in the bytes.
-        if self.form == Form::One && self.field.kind == FieldKind::Str {
-            return visitor.visit_borrowed_str(utf8(self.bytes)?);
+        if self.form == Form::One
+            && self.field.kind == FieldKind::Str
+            && let Ok(text) = std::str::from_utf8(self.bytes)
+        {
+            return visitor.visit_borrowed_str(text);
         }
         self.to_text(&visitor)?.visit(visitor)
     }
