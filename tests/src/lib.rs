@@ -14,3 +14,4 @@ pub mod real;
 pub mod recorder;
 pub mod reverse_proxy;
 pub mod throttle;
+pub mod wire;

@@ -26,6 +26,7 @@
 
 mod gate;
 mod history;
+mod kept;
 mod scene;
 
 use std::collections::BTreeMap;
@@ -33,11 +34,11 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use informer::{InformerState, SharedInformer};
-use kube::ResourceExt;
 use tokio::time::timeout;
 
 pub use gate::{Gate, GateKeeper};
 pub use history::{Counts, History};
+pub use kept::{Identified, Identity, Kept};
 pub use scene::{Observer, Scene};
 
 use crate::harness::Arm;
@@ -54,16 +55,13 @@ pub type Collection = BTreeMap<String, (String, String)>;
 /// # Errors
 ///
 /// When an object is kept under another UID or version than its own.
-pub fn store_of<T>(informer: &SharedInformer<T>) -> anyhow::Result<Collection>
-where
-    T: ResourceExt + Send + Sync + 'static,
-{
+pub fn store_of<T: Identified>(informer: &SharedInformer<T>) -> anyhow::Result<Collection> {
     let snapshot = informer.unsynced_store().snapshot();
     let entries = snapshot.iter().map(|entry| {
         let (uid, version) = (entry.record.uid.to_string(), entry.record.version.to_string());
         let object = entry.object();
-        let of_object = (object.uid().unwrap_or_default(), object.resource_version().unwrap_or_default());
-        if of_object != (uid.clone(), version.clone()) {
+        let of_object = object.identity();
+        if (&*of_object.uid, &*of_object.version) != (uid.as_str(), version.as_str()) {
             bail!("{} is {uid} at {version}, but its object {of_object:?}", entry.key);
         }
         Ok((entry.key.to_string(), (uid, version)))
@@ -77,10 +75,11 @@ where
 /// # Errors
 ///
 /// When that does not come true within [`DEADLINE`], with the differences and the status.
-pub async fn converges<T>(arm: &Arm, informer: &SharedInformer<T>, path: &str) -> anyhow::Result<Collection>
-where
-    T: ResourceExt + Send + Sync + 'static,
-{
+pub async fn converges<T: Identified>(
+    arm: &Arm,
+    informer: &SharedInformer<T>,
+    path: &str,
+) -> anyhow::Result<Collection> {
     let list = async || raw_list(arm.direct(), path).await;
     let truth = eventually_ok("the server lists", DEADLINE, list).await?;
     let what = format!("the store is what the server lists at {path}");

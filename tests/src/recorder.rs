@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use http::Request;
+use http::header::CONTENT_TYPE;
+use http::{Request, Response};
 use kube::Client;
 use kube::client::Body;
 use tokio::time::Instant;
@@ -24,6 +25,8 @@ pub struct Sent {
     pub at: Instant,
     /// The HTTP status of its answer; `None` while there is none, or if there never was one.
     pub status: Option<u16>,
+    /// The content type of its answer.
+    pub content_type: Option<String>,
 }
 
 impl Recorder {
@@ -38,7 +41,7 @@ impl Recorder {
                 let number = log.sent(&request);
                 let answer = client.send(request).await;
                 if let Ok(answer) = &answer {
-                    log.lock()[number].status = Some(answer.status().as_u16());
+                    log.answered(number, answer);
                 }
                 answer
             }
@@ -76,8 +79,16 @@ impl Recorder {
             headers: request.headers().clone(),
             at: Instant::now(),
             status: None,
+            content_type: None,
         });
         log.len() - 1
+    }
+
+    fn answered(&self, number: usize, answer: &Response<Body>) {
+        let content_type = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let sent = &mut self.lock()[number];
+        sent.status = Some(answer.status().as_u16());
+        sent.content_type = content_type.map(ToOwned::to_owned);
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Sent>> {

@@ -17,7 +17,8 @@ The table is made from the sources (`tests/tests/proof.rs`). Where tests run:
 - *core*: on `informer-core` alone, with a clock that the test owns;
 - *library*: on this crate, with a scripted source or the test kit, mostly under tokio's paused clock;
 - *test kit*: end to end on the in-memory API server, with its faults;
-- *both*: one body, on the in-memory API server and on a real etcd and kube-apiserver;
+- *both*: one body, on the in-memory API server and on a real etcd and kube-apiserver; objects come as protobuf and as JSON,
+  and are kept decoded and as bytes;
 - *real*: on the real one only, for what no other server has.
 
 Beside these, `informer-core/tests/simulation` runs ten thousand random histories of the whole core against a model server with faults
@@ -117,7 +118,8 @@ fn tests() -> BTreeMap<u8, BTreeSet<(Place, String)>> {
         for (at, _) in text.match_indices('g') {
             let Some((number, name)) = test_name(&text[at..]) else { continue };
             let before = text[..at].trim_end();
-            let before = before.strip_suffix("own").map_or(before, str::trim_end);
+            let kind = ["own", "flavours"].into_iter().find_map(|kind| before.strip_suffix(kind));
+            let before = kind.map_or(before, str::trim_end);
             let place = if before.ends_with("on_both_arms!(") {
                 Place::of(&file, true)
             } else if before.ends_with("!(") || before.ends_with("fn") {

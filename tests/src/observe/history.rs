@@ -10,11 +10,10 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use informer::{Event, FinalState, Lister, ObjectKey, ResourceVersion, Snapshot, Uid, UpdateReason};
-use kube::ResourceExt;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use super::Collection;
+use super::{Collection, Identified, Identity};
 use crate::helpers::differences;
 
 /// How many faults are kept in words; one is enough to fail.
@@ -83,7 +82,7 @@ pub struct Counts {
     pub unknown: usize,
 }
 
-impl<T: ResourceExt> History<T> {
+impl<T: Identified> History<T> {
     /// An empty history; `name` tells it from others in errors.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Arc<Self> {
@@ -251,18 +250,20 @@ impl Counts {
     }
 }
 
-impl<T: ResourceExt> Inner<T> {
+impl<T: Identified> Inner<T> {
     /// Applies the event in any case, so that one fault does not draw others after it.
     fn record(&mut self, event: &Event<T>, store: Option<&Snapshot<T>>) -> Vec<String> {
         let (key, object) = (event.key(), event.object());
-        let (Some(uid), Some(version)) = (object.uid(), object.resource_version()) else {
+        let identity = object.identity();
+        if identity.uid.is_empty() || identity.version.is_empty() {
             return vec![format!("{event:?} has no UID or no version")];
-        };
+        }
         let before = self.held.remove(key);
         if let Some(Held { uid, version, .. }) = &before {
             self.digest = self.digest.wrapping_sub(hash(&key.to_string(), uid, version));
         }
-        let verdict = self.judge(event, before.as_ref(), &uid, &version);
+        let verdict = self.judge(event, before.as_ref(), &identity);
+        let (uid, version) = (identity.uid.into_owned(), identity.version.into_owned());
         let shown = store.map_or(Ok(()), |store| shows(store, event, &uid, &version));
         self.note(event, &uid);
         if matches!(event, Event::Deleted(_)) {
@@ -284,11 +285,10 @@ impl<T: ResourceExt> Inner<T> {
         &mut self,
         event: &Event<T>,
         before: Option<&Held<T>>,
-        uid: &str,
-        version: &str,
+        identity: &Identity<'_>,
     ) -> anyhow::Result<()> {
-        let (key, object) = (event.key(), event.object());
-        let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
+        let key = event.key();
+        let Identity { namespace, name, uid, version } = identity;
         match event {
             Event::Added { initial, .. } => {
                 self.counts.added += 1;
@@ -301,11 +301,11 @@ impl<T: ResourceExt> Inner<T> {
                 self.counts.unknown += usize::from(deleted.final_state == FinalState::Unknown);
             }
         }
-        ensure!(key.namespace() == namespace && key.name() == name, "the object is {namespace}/{name}");
+        ensure!(key.namespace() == &**namespace && key.name() == &**name, "the object is {namespace}/{name}");
         match event {
             Event::Added { .. } => {
                 ensure!(before.is_none(), "G3: added twice");
-                if let Some(end) = self.gone.get(uid) {
+                if let Some(end) = self.gone.get(&**uid) {
                     let later = !compare(end, version).is_gt() || self.goes_back;
                     ensure!(later, "G3: {uid} at {version} is back from the dead");
                 }
@@ -313,7 +313,7 @@ impl<T: ResourceExt> Inner<T> {
             Event::Updated { old, new, reason, .. } => {
                 let before = before.context("G3: an update of what was not added")?;
                 ensure!(Arc::ptr_eq(old, &before.object), "G3: `old` is not the object given last");
-                ensure!(before.uid == uid, "G5: an update to another UID, {uid}");
+                ensure!(before.uid == **uid, "G5: an update to another UID, {uid}");
                 match reason {
                     UpdateReason::Resync => {
                         ensure!(self.resyncs, "G8: a resync that nobody asked for");
@@ -327,7 +327,7 @@ impl<T: ResourceExt> Inner<T> {
             }
             Event::Deleted(_) => {
                 let before = before.context("G3: a delete of what was not added")?;
-                ensure!(before.uid == uid, "G5: a delete of another UID, {uid}");
+                ensure!(before.uid == **uid, "G5: a delete of another UID, {uid}");
                 let newest = !compare(&before.version, version).is_gt() || self.goes_back;
                 ensure!(newest, "G4, G6: the last state, {version}, is an older one");
             }

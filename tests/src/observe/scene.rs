@@ -8,18 +8,19 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use futures_util::StreamExt;
 use informer::{
-    Decode, Event, HandlerOptions, Handlers, InformerOptions, Registration, SharedInformer,
-    SharedInformerFactory, SharedInformerFactoryBuilder, TypedResource,
+    Event, HandlerOptions, Handlers, InformerOptions, Registration, SharedInformer, SharedInformerFactory,
+    SharedInformerFactoryBuilder,
 };
-use kube::{Client, ResourceExt};
+use kube::Client;
 use tokio::runtime::{Builder, Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
 
-use super::{Collection, DEADLINE, History, converges, watches};
+use super::{Collection, DEADLINE, History, Identified, Kept, converges, watches};
 use crate::harness::Arm;
 use crate::helpers::eventually_ok;
 use crate::real::client_of;
 use crate::recorder::Recorder;
+use crate::wire::{asked_for, came_as_asked_for, in_format};
 
 /// The informers of one scenario with their client, on a runtime of their own: when all is over,
 /// nothing may live on it ([`end`](Self::end)). What the test itself and its server need lives elsewhere.
@@ -29,6 +30,7 @@ pub struct Scene<'a> {
     /// Its drop ends the runtime.
     _running: oneshot::Sender<()>,
     factory: SharedInformerFactory,
+    recorder: Recorder,
 }
 
 /// A registration with its history, to which it dereferences.
@@ -58,7 +60,7 @@ impl<'a> Scene<'a> {
         arm: &'a Arm,
         build: impl FnOnce(SharedInformerFactoryBuilder) -> SharedInformerFactoryBuilder,
     ) -> anyhow::Result<Self> {
-        Self::on(arm, None, like_ours(), |client| build(SharedInformerFactory::builder(client))).await
+        Self::on(arm, None, like_ours(), build).await
     }
 
     /// As [`new`](Self::new), with the recorder of what the informers ask, as this user if one is given.
@@ -67,14 +69,9 @@ impl<'a> Scene<'a> {
     ///
     /// As `new`, and for a user that does not exist on this arm.
     pub async fn recorded(arm: &'a Arm, user: Option<&str>) -> anyhow::Result<(Self, Recorder)> {
-        let mut recorder = None;
-        let build = |client| {
-            let (client, records) = Recorder::around(client);
-            recorder = Some(records);
-            SharedInformerFactory::builder(client)
-        };
-        let scene = Self::on(arm, user, like_ours(), build).await?;
-        Ok((scene, recorder.context("the factory was built")?))
+        let scene = Self::on(arm, user, like_ours(), |factory| factory).await?;
+        let recorder = scene.recorder.clone();
+        Ok((scene, recorder))
     }
 
     /// As [`new`](Self::new), on a runtime of a single thread.
@@ -83,14 +80,14 @@ impl<'a> Scene<'a> {
     ///
     /// As `new`.
     pub async fn on_current_thread(arm: &'a Arm) -> anyhow::Result<Self> {
-        Self::on(arm, None, Builder::new_current_thread(), SharedInformerFactory::builder).await
+        Self::on(arm, None, Builder::new_current_thread(), |factory| factory).await
     }
 
     async fn on(
         arm: &'a Arm,
         user: Option<&str>,
         mut runtime: Builder,
-        build: impl FnOnce(Client) -> SharedInformerFactoryBuilder,
+        build: impl FnOnce(SharedInformerFactoryBuilder) -> SharedInformerFactoryBuilder,
     ) -> anyhow::Result<Self> {
         let runtime = runtime.enable_all().thread_name("scene").build()?;
         let handle = runtime.handle().clone();
@@ -100,12 +97,13 @@ impl<'a> Scene<'a> {
             _ = runtime.block_on(ended);
             runtime.shutdown_background();
         });
-        let client = client_on(&handle, arm, user).await?;
+        let (client, recorder) = Recorder::around(client_on(&handle, arm, user).await?);
+        let builder = in_format(SharedInformerFactory::builder(client), asked_for()?);
         let factory = {
             let _entered = handle.enter();
-            build(client).build()
+            build(builder).build()
         };
-        Ok(Self { arm, runtime: handle, _running: running, factory })
+        Ok(Self { arm, runtime: handle, _running: running, factory, recorder })
     }
 
     /// The factory. Informers of other than typed kinds are made by it, inside [`enter`](Self::enter) or not.
@@ -123,22 +121,28 @@ impl<'a> Scene<'a> {
         client_on(&self.runtime, self.arm, None).await
     }
 
+    /// A factory of one's own, like the scene's.
+    ///
+    /// # Errors
+    ///
+    /// As [`client`](Self::client).
+    pub async fn builder(&self) -> anyhow::Result<SharedInformerFactoryBuilder> {
+        Ok(in_format(SharedInformerFactory::builder(self.client().await?), asked_for()?))
+    }
+
     /// Runs `make` on the scene's runtime, for standalone informers and for tasks.
     pub fn enter<O>(&self, make: impl FnOnce() -> O) -> O {
         let _entered = self.runtime.enter();
         make()
     }
 
-    /// The factory's informer of a typed kind.
+    /// The factory's informer of a kind, in the form that the options are for.
     ///
     /// # Errors
     ///
     /// As [`SharedInformerFactory::informer_with`].
-    pub fn informer<K>(&self, options: InformerOptions<K>) -> anyhow::Result<SharedInformer<K>>
-    where
-        K: TypedResource + Decode,
-    {
-        Ok(self.enter(|| self.factory.informer_with(options))?)
+    pub fn informer<T: Kept>(&self, options: InformerOptions<T>) -> anyhow::Result<SharedInformer<T>> {
+        Ok(self.enter(|| T::informer(&self.factory, options))?)
     }
 
     /// Starts the factory's informers.
@@ -158,7 +162,7 @@ impl<'a> Scene<'a> {
         build: impl FnOnce(Handlers<T>) -> Handlers<T>,
     ) -> anyhow::Result<Observer<T>>
     where
-        T: ResourceExt + Send + Sync + 'static,
+        T: Identified,
     {
         self.observe_with(informer, History::new(name), build, |_| ())
     }
@@ -177,7 +181,7 @@ impl<'a> Scene<'a> {
         mut first: impl FnMut(&Event<T>) + Send + 'static,
     ) -> anyhow::Result<Observer<T>>
     where
-        T: ResourceExt + Send + Sync + 'static,
+        T: Identified,
     {
         let history = history.reading(informer.unsynced_store());
         let record = Arc::clone(&history);
@@ -204,7 +208,7 @@ impl<'a> Scene<'a> {
         mut first: impl FnMut() -> F + Send + 'static,
     ) -> anyhow::Result<Observer<T>>
     where
-        T: ResourceExt + Send + Sync + 'static,
+        T: Identified,
         F: Future<Output = ()> + Send,
     {
         let history = history.reading(informer.unsynced_store());
@@ -233,7 +237,7 @@ impl<'a> Scene<'a> {
         observers: &[&Observer<T>],
     ) -> anyhow::Result<Collection>
     where
-        T: ResourceExt + Send + Sync + 'static,
+        T: Identified,
     {
         let truth = converges(self.arm, informer, path).await?;
         for observer in observers {
@@ -244,13 +248,15 @@ impl<'a> Scene<'a> {
     }
 
     /// Shuts the factory down and drops it: no task may live on the runtime then (G24). Standalone
-    /// informers must have been stopped or dropped, clients of the scene dropped.
+    /// informers must have been stopped or dropped, clients of the scene dropped. What came, came in the format
+    /// that was [asked for](crate::wire::asked_for).
     ///
     /// # Errors
     ///
-    /// When tasks live on.
+    /// When tasks live on, or an answer was in another format.
     pub async fn end(self) -> anyhow::Result<()> {
-        let Self { runtime, _running, factory, .. } = self;
+        let Self { runtime, _running, factory, recorder, .. } = self;
+        came_as_asked_for(&recorder)?;
         factory.shutdown_within(Duration::from_secs(10)).await;
         drop(factory);
         let none = async || {

@@ -11,7 +11,6 @@ use informer_tests::observe::DEADLINE;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::PostParams;
-use serde::Deserialize;
 use tokio::time::timeout;
 
 /// For what waits for backoffs, probes or discoveries.
@@ -77,21 +76,4 @@ pub(crate) async fn create_pod(arm: &Arm, name: &str) -> anyhow::Result<()> {
     let pods = Api::<Pod>::namespaced(arm.direct().clone(), "default");
     pods.create(&PostParams::default(), &informer_tests::fixtures::pod("default", name, &[])).await?;
     Ok(())
-}
-
-/// A ConfigMap whose value is a number.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Numbered {
-    pub(crate) data: Number,
-}
-
-#[derive(Debug, Deserialize)]
-pub(crate) struct Number {
-    #[serde(deserialize_with = "number")]
-    pub(crate) value: u64,
-}
-
-fn number<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    text.parse().map_err(|_| serde::de::Error::custom("a number was expected"))
 }

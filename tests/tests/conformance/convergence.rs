@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::{bail, ensure};
 use informer::{HandlerOptions, Index};
-use informer_tests::observe::{DEADLINE, GateKeeper, History, Scene, comes_true};
+use informer_tests::observe::{DEADLINE, GateKeeper, History, Identified, Scene, comes_true};
 use informer_tests::on_both_arms;
 
-use crate::objects::{Objects, value_of};
+use crate::form::value_of;
+use crate::objects::Objects;
 
 on_both_arms!(g01_after_cuts_and_outages_all_copies_are_the_collection, |arm| async {
     let objects = Objects::new(&arm, "faults").await?;
@@ -69,7 +70,7 @@ on_both_arms!(own g05_g06_g07_a_gap_that_the_server_forgot_is_told_as_what_it_ch
         |h| h,
         move |_| {
             if after_gap.load(Ordering::Acquire) {
-                let names: Vec<_> = store.list().iter().filter_map(|map| map.metadata.name.clone()).collect();
+                let names: Vec<_> = store.list().iter().map(|map| map.identity().name.into_owned()).collect();
                 note.lock().expect("no panic").push(names.join(" "));
             }
         },
@@ -108,7 +109,7 @@ on_both_arms!(own g05_g06_g07_a_gap_that_the_server_forgot_is_told_as_what_it_ch
     let seen_in_store = in_store.lock().expect("no panic").clone();
     assert_eq!(seen_in_store, ["changed kept new other replaced"; 5], "G9: a relist is one step");
     // G10, G11: the old snapshot is what it was, the new one is right in its index too.
-    assert!(before.iter().map(|entry| entry.object()).eq(known.iter()));
+    assert!(before.iter().zip(&known).all(|(entry, known)| Arc::ptr_eq(entry.object(), known)));
     assert_eq!(before.by_index(&by_value, "1")?.count(), 5);
     let names = |index: &Index<_>, value| -> anyhow::Result<String> {
         Ok(after.by_index(index, value)?.map(|entry| entry.key.name()).collect::<Vec<_>>().join(" "))
@@ -177,8 +178,8 @@ on_both_arms!(g06_a_delete_that_the_watch_shows_carries_the_final_state, |arm| a
     let note = Arc::clone(&last);
     maps.add_handler(|h| {
         h.on_delete(move |gone| {
-            let version = gone.last.metadata.resource_version.clone().unwrap_or_default();
-            note.lock().expect("no panic").push((value_of(&gone.last).to_owned(), version));
+            let version = gone.last.identity().version.into_owned();
+            note.lock().expect("no panic").push((value_of(&gone.last).into_owned(), version));
         })
     })?;
     let seen = scene.observe(&maps, "the handler", |h| h)?;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use informer::{Error, InformerState, Status};
+use informer::{Error, InformerOptions, InformerState, Status};
 use informer_tests::harness::{Arm, Sharing};
 use informer_tests::observe::Scene;
 use informer_tests::on_both_arms;
@@ -14,6 +14,7 @@ use tokio::time::{Instant, timeout};
 use crate::common::{
     LONG, PODS, create_pod, is_back, is_backing_off, is_watching, reaches, says, status_where, tells,
 };
+use crate::form::Form;
 use crate::objects::Objects;
 
 on_both_arms!(own g28_g31_a_server_that_is_killed_is_asked_again_and_not_hot, |arm| async {
@@ -154,7 +155,7 @@ async fn g14_g26_an_etcd_restored_from_a_backup_is_noticed() -> anyhow::Result<(
 on_both_arms!(own g28_g31_too_many_requests_are_waited_out_without_a_relist, |arm| async {
     create_pod(&arm, "one").await?;
     let (scene, recorder) = Scene::recorded(&arm, Some("viewer")).await?;
-    let pods = scene.informer(informer::InformerOptions::<Pod>::new().namespace("default"))?;
+    let pods = scene.informer(InformerOptions::<Form<Pod>>::new().namespace("default"))?;
     let seen = scene.observe(&pods, "the handler", |h| h)?;
     scene.start();
     scene.settles(&pods, PODS, &[&seen]).await?;
@@ -187,7 +188,7 @@ on_both_arms!(own g28_g31_too_many_requests_are_waited_out_without_a_relist, |ar
 on_both_arms!(own g31_a_token_taken_back_is_told_and_the_informer_goes_on_once_it_is_good_again, |arm| async {
     create_pod(&arm, "one").await?;
     let (scene, _) = Scene::recorded(&arm, Some("viewer")).await?;
-    let pods = scene.informer(informer::InformerOptions::<Pod>::new().namespace("default"))?;
+    let pods = scene.informer(InformerOptions::<Form<Pod>>::new().namespace("default"))?;
     let seen = scene.observe(&pods, "the handler", |h| h)?;
     scene.start();
     scene.settles(&pods, PODS, &[&seen]).await?;

@@ -10,7 +10,8 @@ use informer::{Error, HandlerOptions, InformerState, Removal};
 use informer_tests::observe::{DEADLINE, GateKeeper, History, Scene, comes_true, soon};
 use informer_tests::on_both_arms;
 
-use crate::objects::{Objects, value_of};
+use crate::form::value_of;
+use crate::objects::Objects;
 
 on_both_arms!(g08_a_resync_shows_the_store_to_those_who_asked_and_asks_no_server, |arm| async {
     let objects = Objects::new(&arm, "resync").await?;
@@ -278,7 +279,7 @@ on_both_arms!(g18_a_dropped_handle_leaves_its_callback_running, |arm| async {
     let scene = Scene::new(&arm).await?;
     let maps = objects.informer(&scene)?;
     let (sender, mut heard) = tokio::sync::mpsc::unbounded_channel();
-    drop(maps.add_handler(|h| h.on_add(move |map, _| _ = sender.send(value_of(map).to_owned())))?);
+    drop(maps.add_handler(|h| h.on_add(move |map, _| _ = sender.send(value_of(map).into_owned())))?);
     scene.start();
     maps.synced().await?;
     objects.create("a", "1").await?;

@@ -1,7 +1,7 @@
 //! What registrations are given: the store first, in order, one object at a time (G2 to G5).
 
 use informer::HandlerOptions;
-use informer_tests::observe::{DEADLINE, GateKeeper, History, Scene};
+use informer_tests::observe::{DEADLINE, GateKeeper, History, Scene, comes_true};
 use informer_tests::on_both_arms;
 
 use crate::objects::Objects;
@@ -96,6 +96,7 @@ on_both_arms!(g05_another_object_under_a_name_is_a_delete_and_an_add, |arm| asyn
     keeper.close();
     // The call that waits at the gate is of the marker.
     objects.catch_up(&maps).await?;
+    comes_true("it waits", || keeper.is_waited_at()).await?;
     objects.replace("a").await?;
     arm.begin_outage().await;
     objects.replace("a").await?;

@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use futures_util::{FutureExt, StreamExt};
-use informer::{Error, InformerOptions, InformerState, SharedInformer};
-use informer_tests::observe::{DEADLINE, GateKeeper, History, Scene, comes_true, soon};
+use informer::source::WireFormat;
+use informer::{Error, HasLabels, InformerOptions, InformerState, SharedInformer};
+use informer_tests::observe::{DEADLINE, GateKeeper, History, Kept, Scene, comes_true, soon};
 use informer_tests::on_both_arms;
-use k8s_openapi::api::core::v1::ConfigMap;
+use informer_tests::wire::asked_for;
 use tokio::time::Instant;
 
 use crate::common::{error_text, is_backing_off, reaches, status_where};
-use crate::objects::Objects;
+use crate::form::metadata;
+use crate::objects::{Map, Objects};
 
 on_both_arms!(flavours g22_starting_often_and_from_anywhere_is_starting_once, |arm| async {
     let objects = Objects::new(&arm, "start").await?;
@@ -39,7 +41,7 @@ on_both_arms!(flavours g22_starting_often_and_from_anywhere_is_starting_once, |a
     tokio::spawn(async move { start.start() }).await?;
     assert_eq!(soon("the wait", waiting).await???, 1);
     // One that is asked for afterwards runs without another call.
-    let everywhere = scene.informer(InformerOptions::<ConfigMap>::new().all_namespaces())?;
+    let everywhere = scene.informer(InformerOptions::<Map>::new().all_namespaces())?;
     soon("the later one", everywhere.synced()).await??;
     scene.settles(&maps, &objects.path(), &[&seen]).await?;
     assert_eq!(recorder.watches("configmaps").len(), 2, "{:#?}", recorder.all());
@@ -54,18 +56,16 @@ on_both_arms!(g23_each_scope_of_a_kind_is_one_shared_collection, |arm| async {
     other.create_labelled("web", "1", &[("app", "web")]).await?;
     let (scene, recorder) = Scene::recorded(&arm, None).await?;
     let selected = |text: &str| anyhow::Ok(objects.options().labels(text.parse()?));
-    let all = scene.informer(
-        InformerOptions::<ConfigMap>::new().all_namespaces().fields("metadata.name=web".parse()?),
-    )?;
+    let all = scene
+        .informer(InformerOptions::<Map>::new().all_namespaces().fields("metadata.name=web".parse()?))?;
     let one = objects.informer(&scene)?;
     let web = scene.informer(selected("app=web,tier in (front,back)")?)?;
     let named = scene.informer(objects.options().fields("metadata.name=db".parse()?))?;
     // Asked again, in other words.
     let again = [objects.informer(&scene)?, scene.informer(selected("")?)?];
     let web_again = scene.informer(selected("tier in (back,front),app=web")?)?;
-    let metadata = scene.enter(|| {
-        scene.factory().metadata::<ConfigMap>(InformerOptions::new().namespace(&objects.namespace))
-    })?;
+    let labels =
+        scene.enter(|| metadata(scene.factory(), InformerOptions::new().namespace(&objects.namespace)))?;
     let seen = scene.observe(&one, "of the namespace", |h| h)?;
     let seen_again = scene.observe(&again[0], "of the namespace too", |h| h)?;
     let seen_web = scene.observe(&web, "of the selection", |h| h)?;
@@ -78,16 +78,12 @@ on_both_arms!(g23_each_scope_of_a_kind_is_one_shared_collection, |arm| async {
         (one.unsynced_store().len(), web.unsynced_store().len(), named.unsynced_store().len()),
         (2, 1, 1)
     );
-    let ours =
-        |informer: &SharedInformer<ConfigMap>| informer.unsynced_store().find(&objects.namespace, "web");
+    let ours = |informer: &SharedInformer<Map>| informer.unsynced_store().find(&objects.namespace, "web");
     let shared = (ours(&one).context("web")?, ours(&again[1]).context("web")?);
     ensure!(Arc::ptr_eq(&shared.0, &shared.1), "the same informer has one store");
     ensure!(ours(&web).is_some() && ours(&web_again).is_some() && ours(&all).is_some());
-    let held = metadata.unsynced_store().find(&objects.namespace, "web").context("web")?;
-    assert_eq!(
-        held.metadata.labels.as_ref().and_then(|labels| labels.get("app")).map(String::as_str),
-        Some("web")
-    );
+    let held = labels.unsynced_store().find(&objects.namespace, "web").context("web")?;
+    assert_eq!(HasLabels::label(&*held, "app"), Some("web"));
 
     // An object that changes leaves and enters selections (client-go's 213).
     objects.label("web", "tier", "none").await?;
@@ -107,11 +103,12 @@ on_both_arms!(g23_each_scope_of_a_kind_is_one_shared_collection, |arm| async {
 on_both_arms!(g23_other_options_for_the_same_collection_are_an_error, |arm| async {
     let objects = Objects::new(&arm, "options").await?;
     let scene = Scene::new(&arm).await?;
-    let change = |_: &mut ConfigMap| Ok(());
+    let change = |_: &mut Map| Ok(());
     let options = || objects.options().transform("nothing", change);
     let maps = scene.informer(options())?;
     scene.informer(options())?;
     let second = Duration::from_secs(1);
+    let format = if asked_for()? == WireFormat::Json { WireFormat::Auto } else { WireFormat::Json };
     for (other, named) in [
         (objects.options(), "transform"),
         (objects.options().transform("something", change), "transform"),
@@ -121,8 +118,9 @@ on_both_arms!(g23_other_options_for_the_same_collection_are_an_error, |arm| asyn
         (options().strict(), "strict"),
         (options().keep_managed_fields(), "keep_managed_fields"),
         (options().max_object_bytes(1024), "max_object_bytes"),
+        (options().wire_format(format), "wire_format"),
     ] {
-        let error = scene.enter(|| scene.factory().informer_with(other));
+        let error = scene.enter(|| Map::informer(scene.factory(), other));
         let error = error.err().with_context(|| format!("another {named} was taken"))?;
         ensure!(matches!(error, Error::ConflictingOptions { option, .. } if option == named), "{error:?}");
     }
@@ -165,7 +163,7 @@ on_both_arms!(g24_one_informer_is_stopped_alone_and_can_be_asked_for_again, |arm
     scene.factory().start();
     ensure!(second.is_stopped() && other.is_stopped());
     assert_eq!(
-        error_text(scene.factory().informer::<ConfigMap>()),
+        error_text(Map::informer(scene.factory(), InformerOptions::new())),
         "the factory was shut down; build a new one"
     );
     assert_eq!(
@@ -217,10 +215,10 @@ on_both_arms!(flavours g24_after_the_last_owner_nothing_runs, |arm| async {
     let scene = Scene::new(&arm).await?;
     let kept = Arc::new(());
     let alive = Arc::downgrade(&kept);
-    let object: Weak<ConfigMap> = {
-        let factory = informer::SharedInformerFactory::builder(scene.client().await?);
+    let object: Weak<Map> = {
+        let factory = scene.builder().await?;
         let factory = scene.enter(|| factory.namespace(&objects.namespace).build());
-        let maps = scene.enter(|| factory.informer::<ConfigMap>())?;
+        let maps = scene.enter(|| Map::informer(&factory, InformerOptions::new()))?;
         let registration = maps.add_handler(|h| h.on_add(move |_, _| _ = Arc::strong_count(&kept)))?;
         let stream = maps.events()?;
         scene.enter(|| factory.start());

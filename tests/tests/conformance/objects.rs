@@ -10,6 +10,11 @@ use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use serde_json::json;
 
+use crate::form::Form;
+
+/// A ConfigMap as it is kept.
+pub(crate) type Map = Form<ConfigMap>;
+
 /// A namespace, changed around the proxy.
 pub(crate) struct Objects {
     pub(crate) api: Api<ConfigMap>,
@@ -28,12 +33,12 @@ impl Objects {
     }
 
     /// Options of an informer of this namespace.
-    pub(crate) fn options(&self) -> InformerOptions<ConfigMap> {
+    pub(crate) fn options(&self) -> InformerOptions<Map> {
         InformerOptions::new().namespace(&self.namespace)
     }
 
     /// An informer of this namespace, not started.
-    pub(crate) fn informer(&self, scene: &Scene<'_>) -> anyhow::Result<SharedInformer<ConfigMap>> {
+    pub(crate) fn informer(&self, scene: &Scene<'_>) -> anyhow::Result<SharedInformer<Map>> {
         scene.informer(self.options())
     }
 
@@ -93,19 +98,17 @@ impl Objects {
     }
 
     /// Writes the object `marker`, and waits until the informer's store has reached that.
-    pub(crate) async fn catch_up(&self, informer: &SharedInformer<ConfigMap>) -> anyhow::Result<()> {
+    pub(crate) async fn catch_up(&self, informer: &SharedInformer<Map>) -> anyhow::Result<()> {
         let version = match self.api.get_opt("marker").await? {
             None => self.create("marker", "").await?,
-            Some(marker) => self.change("marker", &format!("{}+", value_of(&marker))).await?,
+            Some(marker) => {
+                let value = marker.data.unwrap_or_default().remove("value").unwrap_or_default();
+                self.change("marker", &format!("{value}+")).await?
+            }
         };
         let reached = tokio::time::timeout(DEADLINE, informer.wait_for(version.as_str())).await;
         Ok(reached.with_context(|| format!("{version} is not reached: {}", informer.status()))??)
     }
-}
-
-/// What is in an object.
-pub(crate) fn value_of(object: &ConfigMap) -> &str {
-    object.data.as_ref().and_then(|data| data.get("value")).map_or("", String::as_str)
 }
 
 fn version_of(object: &ConfigMap) -> anyhow::Result<String> {

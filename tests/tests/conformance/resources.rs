@@ -6,17 +6,18 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use anyhow::{bail, ensure};
 use informer::{InformerOptions, InformerState};
 use informer_tests::helpers::{eventually_ok, raw_list};
-use informer_tests::observe::{DEADLINE, Scene, comes_true, soon};
-use informer_tests::on_both_arms;
-use k8s_openapi::api::core::v1::ConfigMap;
+use informer_tests::observe::{DEADLINE, Identified, Identity, Scene, comes_true, soon};
+use informer_tests::wire::asked_for_custom_resources;
+use informer_tests::{kept_decoded, on_both_arms};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DeleteParams, PostParams};
-use kube::{Api, Client, CustomResource, ResourceExt};
+use kube::{Api, Client, CustomResource};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::common::{is_watching, says, status_where};
-use crate::objects::{Objects, value_of};
+use crate::form::{Form, change, value_of};
+use crate::objects::{Map, Objects};
 
 /// A kind of these scenarios alone: others share the cluster.
 #[derive(CustomResource, Serialize, Deserialize, Debug, Clone)]
@@ -24,6 +25,8 @@ use crate::objects::{Objects, value_of};
 pub(crate) struct GizmoSpec {
     size: i64,
 }
+
+kept_decoded!(Gizmo);
 
 async fn install(client: &Client) -> anyhow::Result<()> {
     let definition = serde_json::from_value(json!({
@@ -71,7 +74,8 @@ on_both_arms!(g32_a_resource_that_comes_goes_and_returns_is_waited_for_each_time
     let namespace = arm.namespace("gizmos").await?;
     let path = format!("/apis/conformance.example.com/v1/namespaces/{namespace}/gizmos");
     let scene = Scene::new(&arm).await?;
-    let gizmos = scene.informer(InformerOptions::<Gizmo>::new().namespace(&namespace))?;
+    let options = InformerOptions::<Form<Gizmo>>::new().namespace(&namespace);
+    let gizmos = scene.informer(options.wire_format(asked_for_custom_resources()?))?;
     let seen = scene.observe(&gizmos, "the handler", |h| h)?;
     scene.start();
     let status =
@@ -122,11 +126,11 @@ on_both_arms!(g33_a_transform_runs_once_for_each_version_before_anything_sees_it
     let scene = Scene::new(&arm).await?;
     let runs = Arc::new(Mutex::new(BTreeMap::<String, usize>::new()));
     let count = Arc::clone(&runs);
-    let maps = scene.informer(objects.options().transform("shout", move |map: &mut ConfigMap| {
-        let state = format!("{} {}", map.name_any(), map.resource_version().unwrap_or_default());
+    let maps = scene.informer(objects.options().transform("shout", move |map: &mut Map| {
+        let Identity { name, version, .. } = map.identity();
+        let state = format!("{name} {version}");
         *count.lock().unwrap_or_else(PoisonError::into_inner).entry(state).or_default() += 1;
-        map.data.iter_mut().flatten().for_each(|(_, value)| value.insert(0, '!'));
-        Ok(())
+        change(map, |map| map.data.iter_mut().flatten().for_each(|(_, value)| value.insert(0, '!')))
     }))?;
     let by_value = maps.add_index("value", |map, values| values.push(value_of(map))).await?;
     let quiet = Arc::new(Mutex::new(Vec::new()));
@@ -149,8 +153,11 @@ on_both_arms!(g33_a_transform_runs_once_for_each_version_before_anything_sees_it
     objects.create("c", "1").await?;
     scene.settles(&maps, &objects.path(), &[&seen]).await?;
     let lister = soon("the store", maps.synced()).await??;
-    let values: BTreeMap<_, _> =
-        lister.list().iter().map(|map| (map.name_any(), value_of(map).to_owned())).collect();
+    let values: BTreeMap<_, _> = lister
+        .list()
+        .iter()
+        .map(|map| (map.identity().name.into_owned(), value_of(map).into_owned()))
+        .collect();
     let expected = [("a", "!2"), ("b", "!another"), ("c", "!1")]
         .map(|(name, value)| (name.to_owned(), value.to_owned()));
     assert_eq!(values, BTreeMap::from(expected));
@@ -173,7 +180,7 @@ on_both_arms!(g35_what_is_deleted_is_free_again_whatever_list_or_page_it_came_in
     let seen = scene.observe(&maps, "the handler", |h| h)?;
     scene.start();
     scene.settles(&maps, &objects.path(), &[&seen]).await?;
-    let held: Vec<Weak<ConfigMap>> = maps.unsynced_store().list().iter().map(Arc::downgrade).collect();
+    let held: Vec<Weak<Map>> = maps.unsynced_store().list().iter().map(Arc::downgrade).collect();
     assert_eq!(held.len(), 50);
     let gone: Vec<_> = names.iter().filter(|name| !name.ends_with('0')).collect();
     futures_util::future::try_join_all(gone.iter().map(|name| objects.delete(name))).await?;

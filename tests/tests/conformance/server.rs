@@ -19,7 +19,8 @@ on_both_arms!(
         let maps = objects.informer(&scene)?;
         let seen = scene.observe(&maps, "the handler", |h| h)?;
         scene.start();
-        maps.synced().await?;
+        // An initial object that changes before it is given is given as it is then.
+        seen.synced().await?;
         let last = objects.change("a", "2").await?;
         reaches(&maps, &last).await?;
         arm.cut_watches().await;

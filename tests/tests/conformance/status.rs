@@ -1,19 +1,17 @@
-//! What an informer says of itself, and what it never says (G30, G31, G34).
+//! What an informer says of itself, and what it never says (G31, G34).
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, ensure};
 use futures_util::StreamExt;
-use informer::{Event, InformerOptions, InformerState, Resource, Status};
-use informer_tests::observe::{Scene, comes_true, soon};
+use informer::InformerState;
+use informer_tests::observe::{Identified, Scene, soon};
 use informer_tests::on_both_arms;
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube::ResourceExt;
 use kube::config::Kubeconfig;
 
-use crate::common::{Numbered, error_text, is_backing_off, is_watching, reaches, status_where, tells};
-use crate::objects::{Objects, value_of};
+use crate::common::{error_text, is_backing_off, is_watching, reaches, status_where, tells};
+use crate::form::value_of;
+use crate::objects::{Map, Objects};
 
 on_both_arms!(g31_the_status_tells_every_state_and_its_stream_ends, |arm| async {
     let objects = Objects::new(&arm, "states").await?;
@@ -62,8 +60,8 @@ on_both_arms!(g31_what_fails_anywhere_reaches_the_status_with_its_phase, |arm| a
     let objects = Objects::new(&arm, "phases").await?;
     objects.create_all(&["good", "untransformable", "unindexable", "unhandled"]).await?;
     let scene = Scene::new(&arm).await?;
-    let named = |map: &ConfigMap, name: &str| map.metadata.name.as_deref() == Some(name);
-    let maps = scene.informer(objects.options().transform("picky", move |map: &mut ConfigMap| {
+    let named = |map: &Map, name: &str| map.identity().name == name;
+    let maps = scene.informer(objects.options().transform("picky", move |map: &mut Map| {
         if named(map, "untransformable") { Err("not this one".to_owned()) } else { Ok(()) }
     }))?;
     let by_value = maps
@@ -104,77 +102,6 @@ on_both_arms!(g31_what_fails_anywhere_reaches_the_status_with_its_phase, |arm| a
     scene.end().await
 });
 
-on_both_arms!(g30_what_cannot_be_decoded_keeps_its_last_good_state_and_a_delete_is_a_delete, |arm| async {
-    let objects = Objects::new(&arm, "stale").await?;
-    objects.create("good", "1").await?;
-    objects.create("bad", "hunter2").await?;
-    let scene = Scene::new(&arm).await?;
-    let options = InformerOptions::<Numbered>::new().namespace(&objects.namespace);
-    let maps =
-        scene.enter(|| scene.factory().informer_as::<Numbered>(Resource::of::<ConfigMap>(), options))?;
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let notes = Arc::clone(&told);
-    let handler = maps.add_handler(|h| {
-        h.on_event(move |event| {
-            let (name, value) = (event.key().name().to_owned(), event.object().data.value);
-            let what = match event {
-                Event::Added { .. } => '+',
-                Event::Updated { .. } => '~',
-                Event::Deleted(_) => '-',
-            };
-            notes.lock().unwrap_or_else(PoisonError::into_inner).push(format!("{what}{name}={value}"));
-        })
-    })?;
-    let is_told = |expected: &'static [&'static str]| {
-        let told = Arc::clone(&told);
-        async move {
-            let told = || told.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            comes_true("the handler is told", || told().len() >= expected.len()).await?;
-            ensure!(told() == expected, "{:?}, not {expected:?}", told());
-            Ok(())
-        }
-    };
-    let stale = |names: &'static [&'static str]| {
-        let maps = maps.clone();
-        async move {
-            let fits = |status: &Status| {
-                status.undecodable == names.len()
-                    && status.stale.iter().map(|stale| stale.key.name()).eq(names.iter().copied())
-            };
-            let status = status_where(&maps, fits).await?;
-            let right = status.stale.iter().all(|stale| stale.cause == "data.value: invalid value");
-            ensure!(right && !format!("{status:?}").contains("hunter2"), "{status:#?}");
-            Ok(())
-        }
-    };
-    scene.start();
-    soon("the handler", handler.synced()).await??;
-    // In the list.
-    stale(&["bad"]).await?;
-    is_told(&["+good=1"]).await?;
-    // In an ADDED, and in a MODIFIED.
-    objects.create("worse", "hunter2").await?;
-    stale(&["bad", "worse"]).await?;
-    reaches(&maps, &objects.change("good", "hunter2").await?).await?;
-    stale(&["bad", "good", "worse"]).await?;
-    let held = maps.unsynced_store().find(&objects.namespace, "good").map(|map| map.data.value);
-    assert_eq!((held, maps.unsynced_store().len()), (Some(1), 1));
-    // In a DELETED: of what was never good, and of what was.
-    objects.delete("worse").await?;
-    stale(&["bad", "good"]).await?;
-    objects.delete("good").await?;
-    stale(&["bad"]).await?;
-    is_told(&["+good=1", "-good=1"]).await?;
-    objects.change("bad", "5").await?;
-    stale(&[]).await?;
-    is_told(&["+good=1", "-good=1", "+bad=5"]).await?;
-    // The watch lived through it all.
-    let status = maps.status();
-    ensure!(is_watching(&status) && status.counters.watches == 1, "{status:#?}");
-    drop(maps);
-    scene.end().await
-});
-
 on_both_arms!(g34_neither_tokens_nor_contents_are_ever_shown, |arm| async {
     let objects = Objects::new(&arm, "secrets").await?;
     objects.create("a", "hunter2").await?;
@@ -183,13 +110,13 @@ on_both_arms!(g34_neither_tokens_nor_contents_are_ever_shown, |arm| async {
     let tokens: Vec<_> = users.iter().filter_map(|user| user["user"]["token"].as_str()).collect();
     ensure!(tokens.len() == 3, "tokens to look for");
     let scene = Scene::new(&arm).await?;
-    let picky = |_: &mut ConfigMap| Err("this one fails".to_owned());
+    let picky = |_: &mut Map| Err("this one fails".to_owned());
     let maps = objects.informer(&scene)?;
     let failing = scene.informer(objects.options().labels("!x".parse()?).transform("fails", picky))?;
     let (forbidden, _) = Scene::recorded(&arm, Some("nobody")).await?;
     let refused = objects.informer(&forbidden)?;
     let registration = maps.add_handler(|h| {
-        h.on_add(|map, _| assert!(map.name_any() != "a", "a panic that does not tell the object"))
+        h.on_add(|map, _| assert!(map.identity().name != "a", "a panic that does not tell the object"))
     })?;
     let mut stream = maps.events()?;
     scene.start();

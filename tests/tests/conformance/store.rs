@@ -5,19 +5,19 @@ use std::sync::Arc;
 use anyhow::ensure;
 use informer::store::IndexError;
 use informer::{Error, Index, InformerOptions, Lister};
-use informer_tests::observe::{Scene, comes_true, soon};
+use informer_tests::observe::{Identified, Scene, comes_true, soon};
 use informer_tests::on_both_arms;
-use k8s_openapi::api::core::v1::ConfigMap;
 
-use crate::objects::{Objects, value_of};
+use crate::form::value_of;
+use crate::objects::{Map, Objects};
 
 /// Names, in the order of the store.
-fn names<'a>(objects: impl IntoIterator<Item = &'a Arc<ConfigMap>>) -> String {
-    let names = objects.into_iter().filter_map(|map| map.metadata.name.as_deref());
+fn names<'a>(objects: impl IntoIterator<Item = &'a Arc<Map>>) -> String {
+    let names = objects.into_iter().map(|map| map.identity().name);
     names.collect::<Vec<_>>().join(" ")
 }
 
-fn indexed(lister: &Lister<ConfigMap>, index: &Index<ConfigMap>, value: &str) -> anyhow::Result<String> {
+fn indexed(lister: &Lister<Map>, index: &Index<Map>, value: &str) -> anyhow::Result<String> {
     Ok(names(&lister.by_index(index, value)?))
 }
 
@@ -44,10 +44,11 @@ on_both_arms!(g10_g13_a_snapshot_is_one_state_of_objects_and_indexes_for_ever, |
             objects.map(|entry| format!("{}={}", entry.key.name(), value_of(entry.object()))).collect();
         assert_eq!(found.join(" "), *expected);
         for entry in snapshot.iter() {
-            let mut filed = snapshot.by_index(&index, value_of(entry.object()))?;
+            let value = value_of(entry.object());
+            let mut filed = snapshot.by_index(&index, &value)?;
             ensure!(filed.any(|hit| hit.key == entry.key), "{} is not in its index", entry.key);
             // G13, and what the store says of an object is what the object says.
-            assert_eq!(entry.object().metadata.resource_version, Some(entry.record.version.to_string()));
+            assert_eq!(entry.object().identity().version, entry.record.version.to_string());
         }
         let filed: usize = snapshot
             .index_values(&index)?
@@ -75,7 +76,7 @@ on_both_arms!(g11_an_index_added_while_running_is_exact_from_then_on, |arm| asyn
     seen.synced().await?;
     let before = lister.snapshot();
     // Any number of values: each letter of the value.
-    let letters = |map: &ConfigMap, values: &mut informer::IndexValues| {
+    let letters = |map: &Map, values: &mut informer::IndexValues| {
         values.extend(value_of(map).chars().map(|letter| letter.to_string()));
     };
     let index = maps.add_index("letters", letters).await?;
@@ -110,7 +111,7 @@ on_both_arms!(g11_two_informers_with_one_index_share_no_state, |arm| async {
     there.create_all(&["c"]).await?;
     let scene = Scene::new(&arm).await?;
     let (left, right) = (here.informer(&scene)?, there.informer(&scene)?);
-    let index = Index::new("value", |map: &ConfigMap, values| values.push(value_of(map)));
+    let index = Index::new("value", |map: &Map, values| values.push(value_of(map)));
     left.add_ready_index(&index).await?;
     right.add_ready_index(&index).await?;
     scene.start();
@@ -135,8 +136,8 @@ on_both_arms!(g11_an_index_function_that_panics_is_told_and_harms_nothing_else, 
     let scene = Scene::new(&arm).await?;
     let maps = objects.informer(&scene)?;
     let good = maps.add_index("good", |map, values| values.push(value_of(map))).await?;
-    let fragile = maps.add_index("fragile", |map: &ConfigMap, values| {
-        assert!(map.metadata.name.as_deref() != Some("bad"), "not this one");
+    let fragile = maps.add_index("fragile", |map: &Map, values| {
+        assert!(map.identity().name != "bad", "not this one");
         values.push(value_of(map));
     });
     let fragile = fragile.await?;
@@ -170,7 +171,7 @@ on_both_arms!(g12_reads_of_a_namespace_and_of_selectors_find_what_the_server_fin
     }
     let scene = Scene::new(&arm).await?;
     let selector = format!("mine={}", mine.1);
-    let options = InformerOptions::<ConfigMap>::new().all_namespaces().labels(selector.parse()?);
+    let options = InformerOptions::<Map>::new().all_namespaces().labels(selector.parse()?);
     let maps = scene.informer(options)?;
     let seen = scene.observe(&maps, "the handler", |h| h)?;
     scene.start();
@@ -225,7 +226,7 @@ on_both_arms!(g14_the_store_knows_its_version_and_ones_own_writes_can_be_waited_
         }
         soon("the store reaches a write", maps.wait_for(version.as_str())).await??;
         let snapshot = lister.snapshot();
-        let held = snapshot.find(&objects.namespace, "a").map(|entry| value_of(entry.object()).to_owned());
+        let held = snapshot.find(&objects.namespace, "a").map(|entry| value_of(entry.object()).into_owned());
         assert_eq!(held, Some(round.to_string()));
         assert!(snapshot.version().has_reached(&version.as_str().into()));
     }

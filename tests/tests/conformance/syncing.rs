@@ -1,16 +1,17 @@
-//! Being synced, and waiting for it (G19 to G21).
+//! Being synced, and waiting for it (G19, G21).
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::ensure;
 use futures_util::FutureExt;
-use informer::{Error, InformerOptions, InformerState, Resource};
+use informer::{Error, InformerOptions, InformerState};
 use informer_tests::observe::{DEADLINE, GateKeeper, History, Scene, comes_true, soon};
 use informer_tests::on_both_arms;
-use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use k8s_openapi::api::core::v1::Pod;
 
-use crate::common::{Numbered, error_text, says, status_where, tells};
+use crate::common::{error_text, says, status_where, tells};
+use crate::form::Form;
 use crate::objects::Objects;
 
 on_both_arms!(flavours g19_the_store_the_handlers_and_a_stream_each_have_their_own_sync, |arm| async {
@@ -109,7 +110,7 @@ on_both_arms!(g19_a_deadlines_error_names_what_is_missing_with_its_last_error, |
     // The user may read Pods in namespace default, and nothing elsewhere on the real arm.
     let (scene, _) = Scene::recorded(&arm, Some("nobody")).await?;
     let maps = objects.informer(&scene)?;
-    let pods = scene.informer(InformerOptions::<Pod>::new().namespace(&other))?;
+    let pods = scene.informer(InformerOptions::<Form<Pod>>::new().namespace(&other))?;
     let handler = scene.observe(&pods, "printer", |h| h.name("printer"))?;
     let unstarted = error_text(scene.factory().wait_for_sync_within(Duration::ZERO).await);
     says(&unstarted, &["configmaps.v1 in namespace", "(not started: call `start()`); pods.v1 in namespace"])?;
@@ -138,36 +139,6 @@ on_both_arms!(g19_a_deadlines_error_names_what_is_missing_with_its_last_error, |
     ensure!(!maps.has_synced() && !pods.has_synced() && !handler.registration().has_synced());
     // A wait that is dropped is over, and the next one waits as well.
     ensure!(scene.factory().wait_for_sync().now_or_never().is_none());
-    scene.end().await
-});
-
-on_both_arms!(g20_a_list_of_which_nothing_can_be_decoded_is_an_error_until_something_can, |arm| async {
-    let objects = Objects::new(&arm, "undecodable").await?;
-    objects.create("a", "hunter2").await?;
-    objects.create("b", "hunter2").await?;
-    let scene = Scene::new(&arm).await?;
-    let options = InformerOptions::<Numbered>::new().namespace(&objects.namespace);
-    let make = || scene.factory().informer_as::<Numbered>(Resource::of::<ConfigMap>(), options);
-    let maps = scene.enter(make)?;
-    scene.start();
-    let error = soon("an error", maps.synced()).await?.err();
-    ensure!(matches!(&error, Some(Error::NothingDecodes { objects: 2, .. })), "{error:?}");
-    let text = error.map(|error| format!("{error} {error:?}")).unwrap_or_default();
-    says(&text, &["configmaps.v1 in namespace", "data.value: invalid value"])?;
-    ensure!(!text.contains("hunter2") && !maps.has_synced() && maps.unsynced_store().is_empty(), "{text}");
-    let all = soon("an error", scene.factory().wait_for_sync()).await?;
-    ensure!(matches!(all, Err(Error::NothingDecodes { .. })), "{all:?}");
-    status_where(&maps, |status| matches!(status.state, InformerState::Degraded { .. })).await?;
-
-    // It lists again, after a while; what can be decoded then is there, and the rest is told.
-    objects.change("a", "7").await?;
-    status_where(&maps, |status| status.has_synced).await?;
-    let lister = soon("the store", maps.synced()).await??;
-    assert_eq!(lister.find(&objects.namespace, "a").map(|map| map.data.value), Some(7));
-    let status = maps.status();
-    assert_eq!((status.objects, status.undecodable, status.stale.len()), (1, 1, 1));
-    assert_eq!(status.stale[0].key.name(), "b");
-    ensure!(!format!("{status:?}").contains("hunter2"), "{status:?}");
     scene.end().await
 });
 

@@ -5,13 +5,13 @@ use std::time::Duration;
 use informer_testkit::{Cut, Fault, Status, Verb};
 use tokio::time::Instant;
 
-use crate::scene::{Scene, options};
+use crate::scene::{Scene, ways};
 
 /// Lets the first three requests be answered like that, from the start on, and then again in the middle.
 async fn requests_fail(fault: Fault, words: &str, at_least: Duration) {
-    for streaming in [false, true] {
+    for way in ways() {
         let fault = fault.clone().resource("configmaps").times(3);
-        let scene = Scene::new(options(streaming)).await;
+        let scene = Scene::new(way.options()).await;
         let first = scene.server.faults().inject(fault.clone());
         let begun = Instant::now();
         scene.factory.start();
@@ -22,7 +22,7 @@ async fn requests_fail(fault: Fault, words: &str, at_least: Duration) {
         assert!(begun.elapsed() >= at_least * 3, "{:?}", begun.elapsed());
         scene.end().await;
 
-        let scene = Scene::watching(options(streaming)).await;
+        let scene = Scene::watching(way.options()).await;
         let later = scene.server.faults().inject(fault);
         scene.change();
         scene.server.faults().cut_watches(Cut::Close, None);
@@ -39,8 +39,8 @@ async fn requests_fail(fault: Fault, words: &str, at_least: Duration) {
 async fn g01_versions_expire_as_an_event() {
     requests_fail(Fault::expired(), "410", Duration::ZERO).await;
     // In watches that are open.
-    for streaming in [false, true] {
-        let scene = Scene::watching(options(streaming)).await;
+    for way in ways() {
+        let scene = Scene::watching(way.options()).await;
         for _ in 0..5 {
             scene.change();
             scene.server.faults().cut_watches(Cut::Expired, None);
@@ -65,8 +65,8 @@ async fn g01_too_many_requests_with_and_without_advice() {
 
 #[tokio::test(start_paused = true)]
 async fn g28_watches_that_are_too_many_go_on_without_a_relist() {
-    for streaming in [false, true] {
-        let scene = Scene::watching(options(streaming)).await;
+    for way in ways() {
+        let scene = Scene::watching(way.options()).await;
         let lists = scene.requests().verb(Verb::List).len();
         let fault = scene.server.faults().inject(Fault::too_many_requests().times(5));
         scene.server.faults().cut_watches(Cut::Reset, None);
@@ -75,7 +75,7 @@ async fn g28_watches_that_are_too_many_go_on_without_a_relist() {
         scene.settles().await;
         assert_eq!((fault.hits(), scene.requests().verb(Verb::List).len()), (5, lists));
         let streamed = scene.requests().parameter("sendInitialEvents");
-        assert_eq!(streamed.iter().filter(|value| *value == "true").count(), usize::from(streaming));
+        assert_eq!(streamed.iter().filter(|value| *value == "true").count(), usize::from(way.streaming));
         scene.end().await;
     }
 }
@@ -98,8 +98,8 @@ async fn g01_the_version_is_too_large() {
 
 #[tokio::test(start_paused = true)]
 async fn g01_the_token_expires() {
-    for streaming in [false, true] {
-        let scene = Scene::watching(options(streaming)).await;
+    for way in ways() {
+        let scene = Scene::watching(way.options()).await;
         // From now on nobody is let in without a token, and the client has none that counts.
         scene.server.auth().add_token("another", "somebody else");
         scene.server.faults().cut_watches(Cut::Close, None);

@@ -8,14 +8,14 @@ use informer_testkit::{Cut, Fault, TestServer, Verb};
 use informer_tests::observe::History;
 use tokio::time::{Instant, advance, sleep};
 
-use crate::scene::{Scene, WAYS, options, options_by};
+use crate::scene::{Scene, options, ways};
 
 const HOURS: Duration = Duration::from_secs(8 * 3600);
 
 #[tokio::test(start_paused = true)]
 async fn g01_connections_are_refused() {
-    for way in WAYS {
-        let scene = Scene::watching(options_by(way)).await;
+    for way in ways() {
+        let scene = Scene::watching(way.options()).await;
         let faults = scene.server.faults();
         faults.refuse_connections();
         faults.cut_watches(Cut::Reset, None);
@@ -29,7 +29,7 @@ async fn g01_connections_are_refused() {
         scene.end().await;
 
         // From the very start.
-        let scene = Scene::new(options_by(way)).await;
+        let scene = Scene::new(way.options()).await;
         scene.server.faults().refuse_connections();
         scene.factory.start();
         let status = scene.told("list", "connection refused").await;
@@ -42,8 +42,8 @@ async fn g01_connections_are_refused() {
 
 #[tokio::test(start_paused = true)]
 async fn g01_connections_are_reset_in_the_middle_of_a_frame() {
-    for way in WAYS {
-        let scene = Scene::watching(options_by(way)).await;
+    for way in ways() {
+        let scene = Scene::watching(way.options()).await;
         for _ in 0..4 {
             scene.change();
             scene.server.faults().cut_watches(Cut::Reset, None);
@@ -54,9 +54,9 @@ async fn g01_connections_are_reset_in_the_middle_of_a_frame() {
         scene.end().await;
 
         // In the middle of lists: the first, and that after a compaction.
-        let scene = Scene::new(options_by(way)).await;
-        let verb = if way.1 { Verb::Watch } else { Verb::List };
-        let fault = scene.server.faults().inject(Fault::reset_after(200).on(verb).times(1));
+        let scene = Scene::new(way.options()).await;
+        let verb = if way.streaming { Verb::Watch } else { Verb::List };
+        let fault = scene.server.faults().inject(Fault::reset_after(300).on(verb).times(1));
         scene.factory.start();
         scene.told("list", "the response was cut").await;
         scene.settles().await;
@@ -65,7 +65,7 @@ async fn g01_connections_are_reset_in_the_middle_of_a_frame() {
         scene.server.faults().cut_watches(Cut::Close, None);
         scene.change();
         scene.server.cluster().compact();
-        let again = scene.server.faults().inject(Fault::reset_after(200).on(verb).times(3));
+        let again = scene.server.faults().inject(Fault::reset_after(300).on(verb).times(3));
         scene.settles().await;
         assert!(again.hits() > 0);
         scene.end().await;
@@ -74,8 +74,8 @@ async fn g01_connections_are_reset_in_the_middle_of_a_frame() {
 
 #[tokio::test(start_paused = true)]
 async fn g01_watches_are_closed_cleanly_in_a_loop() {
-    for way in WAYS {
-        let scene = Scene::watching(options_by(way)).await;
+    for way in ways() {
+        let scene = Scene::watching(way.options()).await;
         let fault = scene.server.faults().inject(Fault::close_after(0).on(Verb::Watch));
         scene.server.faults().cut_watches(Cut::Close, None);
         scene.change();
@@ -91,9 +91,9 @@ async fn g01_watches_are_closed_cleanly_in_a_loop() {
 
 #[tokio::test(start_paused = true)]
 async fn g01_a_socket_stalls() {
-    for way in WAYS {
+    for way in ways() {
         // Before the answer.
-        let scene = Scene::watching(options_by(way)).await;
+        let scene = Scene::watching(way.options()).await;
         let fault = scene.server.faults().inject(Fault::stall().on(Verb::Watch));
         scene.server.faults().cut_watches(Cut::Close, None);
         scene.change();
@@ -104,7 +104,7 @@ async fn g01_a_socket_stalls() {
         scene.end().await;
 
         // In the middle of a watch.
-        let scene = Scene::watching(options_by(way)).await;
+        let scene = Scene::watching(way.options()).await;
         scene.status_where("a bookmark", |status| status.counters.bookmarks > 1).await;
         let fault = scene.server.faults().inject(Fault::stall_after(0).on(Verb::Watch));
         scene.change();
@@ -114,8 +114,8 @@ async fn g01_a_socket_stalls() {
         scene.end().await;
 
         // In the middle of a list.
-        let scene = Scene::new(options_by(way)).await;
-        let fault = scene.server.faults().inject(Fault::stall_after(200).times(1));
+        let scene = Scene::new(way.options()).await;
+        let fault = scene.server.faults().inject(Fault::stall_after(300).times(1));
         scene.factory.start();
         scene.told("list", "sent nothing for too long").await;
         scene.settles().await;
@@ -127,8 +127,8 @@ async fn g01_a_socket_stalls() {
 
 #[tokio::test(start_paused = true)]
 async fn g01_bytes_drip() {
-    for way in WAYS {
-        let scene = Scene::new(options_by(way)).await;
+    for way in ways() {
+        let scene = Scene::new(way.options()).await;
         let fault = scene.server.faults().inject(Fault::drip(10, Duration::from_secs(1)));
         scene.factory.start();
         let begun = Instant::now();
@@ -138,6 +138,7 @@ async fn g01_bytes_drip() {
             })
             .await;
         scene.settles().await;
+        // 300 bytes and more.
         assert!(begun.elapsed() > Duration::from_secs(30), "it did drip: {:?}", begun.elapsed());
         scene.change();
         scene.settles().await;
@@ -150,8 +151,8 @@ async fn g01_bytes_drip() {
 
 #[tokio::test(start_paused = true)]
 async fn g01_connections_end_instead_of_an_answer() {
-    for way in WAYS {
-        let scene = Scene::watching(options_by(way)).await;
+    for way in ways() {
+        let scene = Scene::watching(way.options()).await;
         let fault = scene.server.faults().inject(Fault::hang_up().times(5));
         scene.server.faults().cut_watches(Cut::Reset, None);
         scene.change();
@@ -165,10 +166,10 @@ async fn g01_connections_end_instead_of_an_answer() {
 /// Over sockets, as a restart is about them.
 #[tokio::test]
 async fn g01_the_server_restarts() {
-    for way in WAYS {
+    for way in ways() {
         let server = TestServer::start().await.unwrap();
         let client = server.client().unwrap();
-        let mut scene = Scene::of(server, client, options_by(way));
+        let mut scene = Scene::of(server, client, way.options());
         scene.change();
         scene.factory.start();
         scene.settles().await;
@@ -181,7 +182,7 @@ async fn g01_the_server_restarts() {
         scene.server = builder.start().await.unwrap();
         scene.change();
         scene.settles().await;
-        assert_eq!(scene.informer.status().counters.lists, u64::from(!way.1), "no relist was needed");
+        assert_eq!(scene.informer.status().counters.lists, u64::from(!way.streaming), "no relist was needed");
         scene.factory.shutdown().await;
     }
 }
@@ -190,8 +191,8 @@ async fn g01_the_server_restarts() {
 /// only told, in the times of recent errors; nothing is decided by it.)
 #[tokio::test(start_paused = true)]
 async fn g01_the_clock_jumps() {
-    for way in WAYS {
-        let scene = Scene::watching(options_by(way)).await;
+    for way in ways() {
+        let scene = Scene::watching(way.options()).await;
         let resynced = History::new("resynced").resyncing();
         let history = Arc::clone(&resynced);
         scene

@@ -7,17 +7,24 @@ use informer::source::WireFormat;
 use informer_testkit::{Cut, Fault, Verb};
 use tokio::time::sleep;
 
-use crate::scene::{Scene, WAYS, options_by};
+use crate::scene::{Scene, Way, ways};
+
+/// What is told of something else than objects: in a watch in protobuf its first letters are the length of a frame.
+const HTML: fn(Way, bool) -> &'static str = |way, is_watch| match (way.format, is_watch) {
+    (WireFormat::Protobuf, true) => "larger than the limit",
+    _ => "malformed",
+};
 
 /// One event, then every first event of a watch, cannot be read: no lifting is needed in either case.
-async fn events_cannot_be_read(fault: Fault, words: impl Fn((WireFormat, bool)) -> &'static str) {
-    for way in WAYS {
+async fn events_cannot_be_read(fault: Fault, words: impl Fn(Way, bool) -> &'static str) {
+    for way in ways() {
+        let words = words(way, true);
         for times in [1, u64::MAX] {
-            let scene = Scene::watching(options_by(way)).await;
+            let scene = Scene::watching(way.options()).await;
             let lists = scene.informer.status().counters.lists;
             let fault = scene.server.faults().inject(fault.clone().on(Verb::Watch).times(times));
             scene.change();
-            scene.told("watch", words(way)).await;
+            scene.told("watch", words).await;
             scene.settles().await;
             if times == 1 {
                 let status = scene.informer.status();
@@ -28,7 +35,7 @@ async fn events_cannot_be_read(fault: Fault, words: impl Fn((WireFormat, bool)) 
                 );
             }
             // Never the same frame a third time; the list that follows may be a stream, too.
-            let expected = if times == 1 { 1 } else { 2 + u64::from(way.1) };
+            let expected = if times == 1 { 1 } else { 2 + u64::from(way.streaming) };
             assert_eq!(fault.hits(), expected);
             scene.end().await;
         }
@@ -36,12 +43,13 @@ async fn events_cannot_be_read(fault: Fault, words: impl Fn((WireFormat, bool)) 
 }
 
 /// The first list cannot be read, once and then for half an hour; and a relist.
-async fn lists_cannot_be_read(fault: Fault, words: impl Fn((WireFormat, bool)) -> &'static str) {
-    for way in WAYS {
-        let scene = Scene::new(options_by(way)).await;
+async fn lists_cannot_be_read(fault: Fault, words: impl Fn(Way, bool) -> &'static str) {
+    for way in ways() {
+        let (words, words_of_lists) = (words(way, way.streaming), words(way, false));
+        let scene = Scene::new(way.options()).await;
         let once = scene.server.faults().inject(fault.clone().resource("configmaps").times(1));
         scene.factory.start();
-        scene.told("list", words(way)).await;
+        scene.told("list", words).await;
         scene.settles().await;
         scene.began_with("*a#1 *b#1 *c#1");
         assert_eq!(once.hits(), 1);
@@ -53,8 +61,7 @@ async fn lists_cannot_be_read(fault: Fault, words: impl Fn((WireFormat, bool)) -
         let degraded = |status: &informer::Status| matches!(status.state, InformerState::Degraded { .. });
         let status = scene.status_where("degraded", degraded).await;
         assert!(status.has_synced && status.objects == 3, "the store stays: {status:#?}");
-        // What a stream failed with is followed by what the list in its place does.
-        assert!(status.state.to_string().contains(words((way.0, false))), "{status}");
+        assert!(status.state.to_string().contains(words_of_lists), "{status}");
         sleep(Duration::from_secs(1800)).await;
         scene.is_bounded();
         lasting.lift();
@@ -65,56 +72,47 @@ async fn lists_cannot_be_read(fault: Fault, words: impl Fn((WireFormat, bool)) -
 
 #[tokio::test(start_paused = true)]
 async fn g30_events_are_truncated() {
-    events_cannot_be_read(Fault::truncated(), |_| "the body ended unexpectedly").await;
+    events_cannot_be_read(Fault::truncated(), |_, _| "the body ended unexpectedly").await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn g30_lists_are_truncated() {
-    lists_cannot_be_read(Fault::truncated().object("a"), |_| "the body ended unexpectedly").await;
+    lists_cannot_be_read(Fault::truncated().object("a"), |_, _| "the body ended unexpectedly").await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn g30_events_are_malformed() {
-    events_cannot_be_read(Fault::malformed(), |_| "malformed").await;
-    // Its first four bytes are a length, in protobuf.
-    let words = |(format, _)| match format {
-        WireFormat::Json => "malformed body",
-        _ => "larger than the limit of 4096 bytes",
-    };
-    events_cannot_be_read(Fault::instead("<html>no</html>\n"), words).await;
+    events_cannot_be_read(Fault::malformed(), |_, _| "malformed").await;
+    events_cannot_be_read(Fault::instead("<html>no</html>\n"), HTML).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn g30_lists_are_malformed() {
-    lists_cannot_be_read(Fault::malformed().object("a"), |_| "malformed").await;
-    // Within a stream its first four bytes are a length, in protobuf.
-    let words = |way| match way {
-        (WireFormat::Auto, true) => "larger than the limit of 4096 bytes",
-        _ => "malformed body",
-    };
-    lists_cannot_be_read(Fault::instead("<html>no</html>\n"), words).await;
+    lists_cannot_be_read(Fault::malformed().object("a"), |_, _| "malformed").await;
+    lists_cannot_be_read(Fault::instead("<html>no</html>\n"), HTML).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn g30_events_are_oversized() {
-    events_cannot_be_read(Fault::oversized(5000), |_| "larger than the limit of 4096 bytes").await;
+    events_cannot_be_read(Fault::oversized(5000), |_, _| "larger than the limit of 4096 bytes").await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn g30_lists_are_oversized() {
-    lists_cannot_be_read(Fault::oversized(5000).object("a"), |_| "larger than the limit of 4096 bytes").await;
+    lists_cannot_be_read(Fault::oversized(5000).object("a"), |_, _| "larger than the limit of 4096 bytes")
+        .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn g30_bodies_are_compressed_though_nobody_asked() {
-    let words = |_| "encoded as \"gzip\" although that was not asked for";
-    lists_cannot_be_read(Fault::gzip(), words).await;
-    for way in WAYS {
-        let scene = Scene::watching(options_by(way)).await;
+    let words = "encoded as \"gzip\" although that was not asked for";
+    lists_cannot_be_read(Fault::gzip(), |_, _| words).await;
+    for way in ways() {
+        let scene = Scene::watching(way.options()).await;
         let fault = scene.server.faults().inject(Fault::gzip().on(Verb::Watch).times(1));
         scene.server.faults().cut_watches(Cut::Close, None);
         scene.change();
-        scene.told("watch", words(way)).await;
+        scene.told("watch", words).await;
         scene.settles().await;
         assert_eq!(fault.hits(), 1);
         assert!(scene.requests().iter().all(|request| request.accept_encoding == "identity"));

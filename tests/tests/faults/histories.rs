@@ -4,12 +4,12 @@ use informer_testkit::Cut;
 use std::time::Duration;
 use tokio::time::sleep;
 
-use crate::scene::{Scene, options};
+use crate::scene::{Scene, ways};
 
 #[tokio::test(start_paused = true)]
 async fn g01_the_history_is_compacted() {
-    for streaming in [false, true] {
-        let scene = Scene::watching(options(streaming)).await;
+    for way in ways() {
+        let scene = Scene::watching(way.options()).await;
         for _ in 0..3 {
             scene.change();
             scene.server.faults().cut_watches(Cut::Close, None);
@@ -28,8 +28,8 @@ async fn g01_the_history_is_compacted() {
 
 #[tokio::test(start_paused = true)]
 async fn g05_g06_objects_are_deleted_and_recreated_across_a_gap() {
-    for streaming in [false, true] {
-        let scene = Scene::watching(options(streaming)).await;
+    for way in ways() {
+        let scene = Scene::watching(way.options()).await;
         let faults = scene.server.faults();
         for relists in [false, true] {
             faults.refuse_connections();
@@ -68,8 +68,8 @@ async fn g05_g06_objects_are_deleted_and_recreated_across_a_gap() {
 
 #[tokio::test(start_paused = true)]
 async fn g26_the_history_is_replaced() {
-    for streaming in [false, true] {
-        let scene = Scene::watching(options(streaming)).await;
+    for way in ways() {
+        let scene = Scene::watching(way.options()).await;
         let cluster = scene.server.cluster();
         let backup = cluster.checkpoint();
         scene.change();
@@ -97,8 +97,8 @@ async fn g26_the_history_is_replaced() {
 
 #[tokio::test(start_paused = true)]
 async fn g26_the_history_is_replaced_while_the_server_is_away() {
-    for streaming in [false, true] {
-        let scene = Scene::watching(options(streaming)).await;
+    for way in ways() {
+        let scene = Scene::watching(way.options()).await;
         let cluster = scene.server.cluster();
         let backup = cluster.checkpoint();
         scene.change();

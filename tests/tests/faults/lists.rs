@@ -2,11 +2,16 @@
 
 use informer_testkit::{Cut, Fault, Verb};
 
-use crate::scene::{Scene, options};
+use crate::scene::{Scene, Way, ways};
+
+/// The ways with LIST, which alone has pages.
+fn plain_ways() -> impl Iterator<Item = Way> {
+    ways().filter(|way| !way.streaming)
+}
 
 /// Seven objects in pages of two.
-async fn paged() -> Scene {
-    let scene = Scene::new(options(false).page_size(Some(2))).await;
+async fn paged(way: Way) -> Scene {
+    let scene = Scene::new(way.options().page_size(Some(2))).await;
     for name in ["d", "e", "f", "g"] {
         scene.write(name, "first");
     }
@@ -23,8 +28,8 @@ fn next_list_is_paged(scene: &Scene) {
 async fn g01_the_continue_token_expires_on_each_page() {
     // All pages expire, until the last but this one; or only once.
     for page in 2..=4 {
-        for times in [1, u64::MAX] {
-            let scene = paged().await;
+        for (way, times) in plain_ways().flat_map(|way| [1, u64::MAX].map(|times| (way, times))) {
+            let scene = paged(way).await;
             let fault = Fault::expired().on(Verb::List).resource("configmaps").page(page).times(times);
             let fault = scene.server.faults().inject(fault);
             scene.factory.start();
@@ -50,22 +55,24 @@ async fn g01_the_continue_token_expires_on_each_page() {
 #[tokio::test(start_paused = true)]
 async fn g01_a_history_ends_between_two_pages() {
     // A compaction, instead of a fault: the server forgets while a list is under way.
-    let scene = paged().await;
-    let stalled = scene.server.faults().inject(Fault::stall().on(Verb::List).page(3));
-    scene.factory.start();
-    scene.status_where("the third page", |status| status.counters.lists == 4).await;
-    scene.change();
-    scene.server.cluster().compact();
-    stalled.lift();
-    scene.settles().await;
-    scene.told("list", "410").await;
-    scene.end().await;
+    for way in plain_ways() {
+        let scene = paged(way).await;
+        let stalled = scene.server.faults().inject(Fault::stall().on(Verb::List).page(3));
+        scene.factory.start();
+        scene.status_where("the third page", |status| status.counters.lists == 4).await;
+        scene.change();
+        scene.server.cluster().compact();
+        stalled.lift();
+        scene.settles().await;
+        scene.told("list", "410").await;
+        scene.end().await;
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn g01_keys_come_twice() {
-    for streaming in [false, true] {
-        let scene = Scene::new(options(streaming)).await;
+    for way in ways() {
+        let scene = Scene::new(way.options()).await;
         let fault = scene.server.faults().inject(Fault::duplicates());
         scene.factory.start();
         scene.settles().await;

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use informer::source::WireFormat;
 use informer_testkit::{Cut, Fault, Verb};
 use tokio::time::sleep;
 
-use crate::scene::{Scene, options};
+use crate::scene::{Scene, Way};
 
 /// Numbers from a seed (splitmix64).
 struct Chance(u64);
@@ -74,9 +75,12 @@ async fn g01_any_mixture_of_faults() {
         // Shown only if it fails.
         println!("seed {seed}");
         let mut chance = Chance(seed);
-        let streaming = chance.below(2) == 1;
+        let way = Way {
+            streaming: chance.below(2) == 1,
+            format: [WireFormat::Json, WireFormat::Protobuf][chance.below(2) as usize],
+        };
         let page_size = [None, Some(2)][usize::from(chance.below(2) == 1)];
-        let scene = Scene::new(options(streaming).page_size(page_size)).await;
+        let scene = Scene::new(way.options().page_size(page_size)).await;
         let faults = scene.server.faults();
         if chance.below(2) == 1 {
             faults.inject(chance.fault());

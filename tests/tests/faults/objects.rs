@@ -4,14 +4,15 @@ use informer::Status;
 use informer::source::WireFormat;
 use informer_testkit::{Cut, Fault};
 
-use crate::scene::{Scene, WAYS, options_by};
+use crate::scene::{Scene, Way, ways};
 
-/// What is said of the object with this name.
-fn told(format: WireFormat, name: &str) -> String {
-    match format {
-        WireFormat::Json => format!("default/{name}: data: invalid type"),
-        _ => format!("default/{name}: .: malformed protobuf: another encoding than that of the field"),
-    }
+/// What is told of such an object.
+fn undecodable(way: Way, name: &str) -> String {
+    let why = match way.format {
+        WireFormat::Protobuf => ".: malformed protobuf",
+        _ => "data: invalid type",
+    };
+    format!("default/{name}: {why}")
 }
 
 fn names_stale(status: &Status) -> Vec<&str> {
@@ -20,11 +21,11 @@ fn names_stale(status: &Status) -> Vec<&str> {
 
 #[tokio::test(start_paused = true)]
 async fn g30_an_object_in_a_list_cannot_be_decoded() {
-    for way in WAYS {
-        let scene = Scene::new(options_by(way)).await;
+    for way in ways() {
+        let scene = Scene::new(way.options()).await;
         let fault = scene.server.faults().inject(Fault::undecodable("b"));
         scene.factory.start();
-        let status = scene.told("decode", &told(way.0, "b")).await;
+        let status = scene.told("decode", &undecodable(way, "b")).await;
         assert!(!status.recent_errors.iter().any(|error| error.message.contains("of another type")));
         scene.settles_without(&["b"]).await;
         assert_eq!(names_stale(&scene.informer.status()), ["b"]);
@@ -44,12 +45,12 @@ async fn g30_an_object_in_a_list_cannot_be_decoded() {
 
 #[tokio::test(start_paused = true)]
 async fn g30_an_added_object_cannot_be_decoded() {
-    for way in WAYS {
-        let scene = Scene::watching(options_by(way)).await;
+    for way in ways() {
+        let scene = Scene::watching(way.options()).await;
         let fault = scene.server.faults().inject(Fault::undecodable("new"));
         scene.write("new", "first");
         scene.change();
-        scene.told("decode", &told(way.0, "new")).await;
+        scene.told("decode", &undecodable(way, "new")).await;
         scene.settles_without(&["new"]).await;
         fault.lift();
         scene.write("new", "second");
@@ -63,13 +64,13 @@ async fn g30_an_added_object_cannot_be_decoded() {
 
 #[tokio::test(start_paused = true)]
 async fn g30_a_modified_object_cannot_be_decoded() {
-    for way in WAYS {
-        let scene = Scene::watching(options_by(way)).await;
+    for way in ways() {
+        let scene = Scene::watching(way.options()).await;
         let before = scene.held();
         let fault = scene.server.faults().inject(Fault::undecodable("a"));
         scene.write("a", "second");
         scene.write("b", "second");
-        scene.told("decode", &told(way.0, "a")).await;
+        scene.told("decode", &undecodable(way, "a")).await;
         let reached = scene.informer.wait_for(scene.server.cluster().version());
         reached.await.unwrap();
         assert_eq!(scene.held()["default/a"], before["default/a"], "the last good state is kept");
@@ -92,12 +93,12 @@ async fn g30_a_modified_object_cannot_be_decoded() {
 
 #[tokio::test(start_paused = true)]
 async fn g30_a_deleted_object_cannot_be_decoded() {
-    for way in WAYS {
-        let scene = Scene::watching(options_by(way)).await;
+    for way in ways() {
+        let scene = Scene::watching(way.options()).await;
         let _fault = scene.server.faults().inject(Fault::undecodable("a"));
         scene.delete("a");
         scene.write("b", "second");
-        scene.told("decode", &told(way.0, "a")).await;
+        scene.told("decode", &undecodable(way, "a")).await;
         scene.settles().await;
         for history in &scene.seen {
             assert_eq!(history.text_of("a"), "*a#1 -a#1?");

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use informer::source::WireFormat;
 use informer::{InformerOptions, InformerState};
 use informer_testkit::{Cut, Fault, TestServer};
 use informer_tests::fixtures::{Widget, widget, widget_definition};
@@ -9,13 +10,13 @@ use kube::{Client, ResourceExt};
 use serde_json::Value;
 use tokio::time::sleep;
 
-use crate::scene::{Scene, options};
+use crate::scene::{Scene, ways};
 
 #[tokio::test(start_paused = true)]
 async fn g32_a_resource_is_not_found_for_a_while() {
-    for streaming in [false, true] {
+    for way in ways() {
         for times in [1, 3, 20] {
-            let scene = Scene::watching(options(streaming)).await;
+            let scene = Scene::watching(way.options()).await;
             let fault = Fault::not_found().resource("configmaps").times(times);
             let fault = scene.server.faults().inject(fault);
             scene.server.faults().cut_watches(Cut::Close, None);
@@ -50,10 +51,12 @@ fn create_widget(server: &TestServer, name: &str) {
 
 #[tokio::test(start_paused = true)]
 async fn g32_a_resource_is_removed_and_returns() {
-    for streaming in [false, true] {
+    for way in ways() {
         let server = TestServer::start().await.unwrap();
         let client = Client::new(server.service(), "default");
-        let options = InformerOptions::<Widget>::new().streaming_lists(streaming);
+        // There is no protobuf of custom resources.
+        let format = if way.format == WireFormat::Protobuf { WireFormat::Auto } else { way.format };
+        let options = InformerOptions::<Widget>::new().streaming_lists(way.streaming).wire_format(format);
         let scene = Scene::of(server, client, options);
         scene.factory.start();
         let status = scene.told("list", "404").await;

@@ -9,14 +9,14 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use informer::source::WireFormat;
 use informer::{
-    Decode, HandlerOptions, InformerOptions, InformerState, SharedInformer, SharedInformerFactory, Status,
+    HandlerOptions, InformerOptions, InformerState, SharedInformer, SharedInformerFactory, Status,
     TypedResource,
 };
 use informer_testkit::{Requests, TestServer};
 use informer_tests::helpers::differences;
-use informer_tests::observe::History;
+use informer_tests::observe::{History, Kept};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::{Client, ResourceExt};
+use kube::Client;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
@@ -41,22 +41,30 @@ pub(crate) struct Scene<K = ConfigMap> {
     round: Cell<usize>,
 }
 
+/// A way to follow a collection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Way {
+    /// With streaming lists, or with LIST and WATCH.
+    pub(crate) streaming: bool,
+    pub(crate) format: WireFormat,
+}
+
+/// All of them. The one that is under way when a test fails is shown.
+pub(crate) fn ways() -> impl Iterator<Item = Way> {
+    let formats = [WireFormat::Json, WireFormat::Protobuf];
+    let all = formats.into_iter().flat_map(|format| [false, true].map(|streaming| Way { streaming, format }));
+    all.inspect(|way| println!("{way:?}"))
+}
+
+impl Way {
+    pub(crate) fn options(self) -> InformerOptions<ConfigMap> {
+        options(self.streaming).wire_format(self.format)
+    }
+}
+
 /// The options of a scene: with LIST and WATCH, or with streaming lists.
 pub(crate) fn options(streaming_lists: bool) -> InformerOptions<ConfigMap> {
     InformerOptions::new().streaming_lists(streaming_lists).max_object_bytes(4096)
-}
-
-/// All that bodies come in: JSON and protobuf, lists and streaming lists.
-pub(crate) const WAYS: [(WireFormat, bool); 4] = [
-    (WireFormat::Json, false),
-    (WireFormat::Json, true),
-    (WireFormat::Auto, false),
-    (WireFormat::Auto, true),
-];
-
-/// The options of a scene that comes by one of them.
-pub(crate) fn options_by((format, streaming_lists): (WireFormat, bool)) -> InformerOptions<ConfigMap> {
-    options(streaming_lists).wire_format(format)
 }
 
 pub(crate) fn config_map(name: &str, value: &str) -> Value {
@@ -107,7 +115,7 @@ impl Scene {
 
 impl<K> Scene<K>
 where
-    K: TypedResource + Decode + ResourceExt + Debug + Send + Sync + 'static,
+    K: TypedResource + Kept + Debug,
 {
     /// An informer that was not started, of whatever the server has.
     pub(crate) fn of(server: TestServer, client: Client, options: InformerOptions<K>) -> Self {
