@@ -15,7 +15,7 @@ use serde::ser::SerializeSeq;
 use crate::args::{GetArgs, GetOutput};
 use crate::connect::{Connection, ConnectionArgs};
 use crate::io::Io;
-use crate::object::Full;
+use crate::object::{Document, Object, full_name};
 use crate::probe;
 use crate::progress::Progress;
 use crate::resolve;
@@ -25,7 +25,7 @@ use crate::watch::Selection;
 /// What was got of one resource.
 struct Got {
     resource: Resource,
-    objects: Vec<Arc<DynamicObject>>,
+    objects: Vec<Arc<Object>>,
     version: String,
     /// Names that were asked for and are not there.
     missing: Vec<String>,
@@ -54,14 +54,14 @@ pub(crate) async fn get(args: &GetArgs, connection: &ConnectionArgs, io: &Io) ->
     };
     factory.shutdown_within(crate::EXIT_DEADLINE).await;
     let fetched = fetched?;
-    print(args, &fetched, &connection, io).await?;
+    let unreadable = print(args, &fetched, &connection, io).await?;
 
     let missing = |it: &Got| {
         let name = it.resource.group_resource().into_owned();
         it.missing.iter().map(move |missing| format!("{name} {missing:?} not found")).collect::<Vec<_>>()
     };
-    let missing: Vec<String> = fetched.iter().flat_map(missing).collect();
-    if missing.is_empty() { Ok(()) } else { bail!(missing.join("; ")) }
+    let failures: Vec<String> = fetched.iter().flat_map(missing).chain(unreadable).collect();
+    if failures.is_empty() { Ok(()) } else { bail!(failures.join("; ")) }
 }
 
 /// The arguments as kinds and names: `pods,svc`, `pods a b` or `pods/a svc/b`.
@@ -98,7 +98,7 @@ async fn fetch(
             // The server sends only that one.
             options = options.fields(selection.fields.clone().with_equal("metadata.name", name)?);
         }
-        let informer = factory.dynamic(resource.clone(), options)?;
+        let informer = factory.informer_as::<Object>(resource.clone(), options)?;
         let name = resource.group_resource().into_owned();
         let changes = informer.status_changes();
         informers.push((informer, names, tokio::spawn(progress.clone().follow(name, changes))));
@@ -116,7 +116,7 @@ async fn fetch(
 
 async fn one(
     args: &GetArgs,
-    informer: &SharedInformer<DynamicObject>,
+    informer: &SharedInformer<Object>,
     names: &[String],
     connection: &Connection,
 ) -> anyhow::Result<Got> {
@@ -126,39 +126,47 @@ async fn one(
     };
     let snapshot = lister.snapshot();
     let objects = snapshot.iter().map(|it| Arc::clone(it.object()));
-    let is_named = |it: &Arc<DynamicObject>, name: &String| it.metadata.name.as_ref() == Some(name);
-    let objects: Vec<Arc<DynamicObject>> =
+    let is_named = |it: &Arc<Object>, name: &String| it.name() == *name;
+    let objects: Vec<Arc<Object>> =
         objects.filter(|it| names.is_empty() || names.iter().any(|name| is_named(it, name))).collect();
     let missing = names.iter().filter(|name| !objects.iter().any(|it| is_named(it, name))).cloned().collect();
     let version = snapshot.version().to_string();
     Ok(Got { resource: informer.resource().clone(), objects, version, missing })
 }
 
-async fn print(args: &GetArgs, fetched: &[Got], connection: &Connection, io: &Io) -> anyhow::Result<()> {
+/// Returns why objects are not in the tables, if there are any.
+async fn print(
+    args: &GetArgs,
+    fetched: &[Got],
+    connection: &Connection,
+    io: &Io,
+) -> anyhow::Result<Vec<String>> {
     let found: Vec<&Got> = fetched.iter().filter(|it| !it.objects.is_empty()).collect();
     match args.output {
         Some(GetOutput::Json | GetOutput::Yaml) => {
             let is_one = !args.names.is_empty() || args.resources.contains('/');
             let single = found.first().filter(|it| is_one && found.len() == 1 && it.objects.len() == 1);
             if is_one && found.is_empty() {
-                return Ok(());
+                return Ok(Vec::new());
             }
             let yaml = args.output == Some(GetOutput::Yaml);
             let text = match single {
-                Some(got) => document(&Full::new(&got.resource, &got.objects[0]), yaml)?,
+                Some(got) => document(&Document(&got.objects[0]), yaml)?,
                 None => document(&list(fetched), yaml)?,
             };
-            return Ok(io.print(text).await?);
+            io.print(text).await?;
+            return Ok(Vec::new());
         }
         Some(GetOutput::Name) => {
             let mut text = String::new();
             for got in &found {
                 let kind = kind_name(&got.resource);
                 for object in &got.objects {
-                    writeln!(text, "{kind}/{}", object.metadata.name.as_deref().unwrap_or_default())?;
+                    writeln!(text, "{kind}/{}", object.name())?;
                 }
             }
-            return Ok(io.print(text).await?);
+            io.print(text).await?;
+            return Ok(Vec::new());
         }
         Some(GetOutput::Wide) | None => {}
     }
@@ -168,10 +176,17 @@ async fn print(args: &GetArgs, fetched: &[Got], connection: &Connection, io: &Io
         with_kind: fetched.len() > 1,
         no_headers: args.no_headers,
     };
-    let mut tables = Vec::new();
+    let (mut tables, mut unreadable) = (Vec::new(), Vec::new());
     for got in &found {
         let columns = printer_columns(&connection.client, &got.resource).await;
-        tables.push(table(&got.resource, &got.objects, &columns, options, Timestamp::now()));
+        // One at a time: decoded they take ten times the memory.
+        let rows = got.objects.iter().filter_map(|it| {
+            let told = |error| {
+                unreadable.push(format!("{} {:?}: {error}", got.resource.group_resource(), full_name(it)));
+            };
+            it.decode_as::<DynamicObject>().map_err(told).ok()
+        });
+        tables.push(table(&got.resource, rows, &columns, options, Timestamp::now()));
     }
     if tables.is_empty() && fetched.iter().all(|it| it.missing.is_empty()) {
         let everywhere = args.selection.all_namespaces || fetched.iter().all(|it| !it.resource.namespaced);
@@ -180,7 +195,8 @@ async fn print(args: &GetArgs, fetched: &[Got], connection: &Connection, io: &Io
             false => format!("No resources found in {} namespace.", connection.namespace),
         });
     }
-    Ok(io.print(tables.join("\n")).await?)
+    io.print(tables.join("\n")).await?;
+    Ok(unreadable)
 }
 
 /// All objects in a `List`; its version is that of the collection, if it is one.
@@ -203,9 +219,7 @@ fn list(fetched: &[Got]) -> impl Serialize + '_ {
         fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             let mut items = serializer.serialize_seq(Some(self.0.iter().map(|it| it.objects.len()).sum()))?;
             for got in self.0 {
-                got.objects
-                    .iter()
-                    .try_for_each(|it| items.serialize_element(&Full::new(&got.resource, it)))?;
+                got.objects.iter().try_for_each(|it| items.serialize_element(&Document(it)))?;
             }
             items.end()
         }

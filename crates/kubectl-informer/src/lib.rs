@@ -20,7 +20,7 @@
 //! | | the resource if there are several, then marks: `(initial)` for what was there when the watch began, `(resync)` for what is only shown again, `(final state unknown)` for a delete that was found out later |
 //! | `wide` | the resource, version, age, UID, labels, and the paths of the fields that an update changed; then the marks |
 //! | `name` | nothing: two words per line |
-//! | `json` | a JSON object per line instead: `type`, `resource`, `initial`, `resync`, `object`, and `old` for a change |
+//! | `json` | a JSON object per line instead: `type`, `resource`, `initial`, `resync`, `object`, and `old` for a change; instead of an object that cannot be read there is `null`, and an `error` |
 //!
 //! The lines go to stdout. What becomes of the connection goes to stderr, a line for each change: the cause of a
 //! failure and when it is tried again, and that it watches again.
@@ -39,7 +39,7 @@ pub mod gateway;
 mod get;
 mod io;
 mod line;
-pub mod object;
+mod object;
 mod probe;
 mod progress;
 mod resolve;

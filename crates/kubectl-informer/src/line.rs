@@ -1,15 +1,15 @@
 //! The lines of `watch`: one for each event.
 
 use std::fmt::Write;
+use std::sync::LazyLock;
 
-use informer::{Deleted, Event, FinalState, Resource, UpdateReason};
+use informer::{Deleted, Event, FieldPath, FinalState, Resource, UpdateReason};
 use jiff::Timestamp;
-use kube::core::DynamicObject;
 use serde::Serialize;
 
 use crate::age;
 use crate::args::WatchOutput;
-use crate::object::{Full, changed_paths};
+use crate::object::{Object, changed_paths, full_name};
 
 /// How many changed fields a line names.
 const NAMED_CHANGES: usize = 8;
@@ -25,8 +25,8 @@ pub(crate) struct LineFormat {
 /// What an event is, in the words of the lines.
 struct Facts<'a> {
     word: &'static str,
-    object: &'a DynamicObject,
-    old: Option<&'a DynamicObject>,
+    object: &'a Object,
+    old: Option<&'a Object>,
     initial: bool,
     resync: bool,
     unknown: bool,
@@ -38,7 +38,7 @@ impl LineFormat {
         self,
         text: &mut String,
         resource: &Resource,
-        event: &Event<DynamicObject>,
+        event: &Event<Object>,
         now: Timestamp,
     ) {
         let facts = Facts::of(event);
@@ -70,7 +70,7 @@ impl LineFormat {
 }
 
 impl<'a> Facts<'a> {
-    fn of(event: &'a Event<DynamicObject>) -> Self {
+    fn of(event: &'a Event<Object>) -> Self {
         let plain =
             |word, object| Self { word, object, old: None, initial: false, resync: false, unknown: false };
         match event {
@@ -99,25 +99,25 @@ impl<'a> Facts<'a> {
     }
 
     fn wide(&self, text: &mut String, now: Timestamp) {
-        let metadata = &self.object.metadata;
         let mut column = |name: &str, value: &str| {
             let _ = write!(text, " {name}={value}");
         };
-        column("version", metadata.resource_version.as_deref().unwrap_or_default());
-        if let Some(created) = &metadata.creation_timestamp {
-            column("age", &age::age(created.0, now));
+        column("version", &self.object.resource_version());
+        if let Some(created) = CREATED.as_ref().and_then(|it| self.object.field(it)) {
+            column("age", &age::age_of(Some(&created), now));
         }
-        column("uid", metadata.uid.as_deref().unwrap_or_default());
-        let labels: Vec<String> =
-            metadata.labels.iter().flatten().map(|(key, value)| format!("{key}={value}")).collect();
+        column("uid", &self.object.uid());
+        let mut labels = self.object.labels();
+        labels.sort_unstable();
         if !labels.is_empty() {
+            let labels: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
             column("labels", &labels.join(","));
         }
-        if let Some(old) = self.old {
-            let changed = changed_paths(old, self.object, NAMED_CHANGES);
-            if !changed.is_empty() {
-                column("changed", &changed.join(","));
-            }
+        let Some(old) = self.old else { return };
+        match changed_paths(old, self.object, NAMED_CHANGES) {
+            Ok(changed) if changed.is_empty() => {}
+            Ok(changed) => column("changed", &changed.join(",")),
+            Err(error) => tracing::warn!(name = full_name(old), %error, "cannot tell what changed"),
         }
     }
 
@@ -131,34 +131,60 @@ impl<'a> Facts<'a> {
             resync: bool,
             #[serde(skip_serializing_if = "std::ops::Not::not")]
             final_state_unknown: bool,
-            object: Full<'a>,
+            object: Option<&'a Object>,
             #[serde(skip_serializing_if = "Option::is_none")]
-            old: Option<Full<'a>>,
+            old: Option<&'a Object>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            error: Option<String>,
         }
-        let line = Line {
+        let mut line = Line {
             r#type: self.word,
             resource: resource.to_string(),
             initial: self.initial,
             resync: self.resync,
             final_state_unknown: self.unknown,
-            object: Full::new(resource, self.object),
-            old: self.old.map(|it| Full::new(resource, it)),
+            object: Some(self.object),
+            old: self.old,
+            error: None,
         };
-        // Objects have string keys and finite numbers only: they came from JSON.
-        serde_json::to_string(&line).unwrap_or_default()
+        let text = serde_json::to_string(&line).or_else(|error| {
+            let error = format!("{}: {error}", full_name(self.object));
+            line = Line { object: None, old: None, error: Some(error), ..line };
+            serde_json::to_string(&line)
+        });
+        // What an object has of line ends stands between its members: a server may send it indented.
+        text.unwrap_or_default().replace(['\r', '\n'], " ")
     }
 }
+
+/// When objects were created.
+static CREATED: LazyLock<Option<FieldPath>> = LazyLock::new(|| "metadata.creationTimestamp".parse().ok());
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
     use informer::ObjectKey;
+    use k8s_protobuf::encode;
     use serde_json::{Value, json};
 
     use super::*;
 
+    /// The lines of objects that are kept as JSON; those that are kept as protobuf have the same.
     fn lines(format: LineFormat) -> String {
+        let in_json = lines_of(format, |it| Object::from_json(format!("{it:#}").as_bytes()).unwrap());
+        let in_protobuf = lines_of(format, |it| {
+            let mut bytes = Vec::new();
+            encode::object(it, &mut bytes).unwrap();
+            Object::from_protobuf(&bytes).unwrap()
+        });
+        if format.output != Some(WatchOutput::Json) {
+            assert_eq!(in_json, in_protobuf);
+        }
+        in_json
+    }
+
+    fn lines_of(format: LineFormat, keep: impl Fn(&Value) -> Object) -> String {
         let resource = Resource {
             group: "apps".into(),
             version: "v1".into(),
@@ -166,21 +192,20 @@ mod tests {
             kind: "Deployment".into(),
             namespaced: true,
         };
-        let object = |version: &str, replicas: i64| -> Arc<DynamicObject> {
-            Arc::new(
-                serde_json::from_value(json!({
-                    "metadata": {"name": "web", "namespace": "shop", "uid": "u-1", "resourceVersion": version,
-                        "creationTimestamp": "2026-01-01T00:00:00Z", "labels": {"app": "web"}},
-                    "spec": {"replicas": replicas},
-                }))
-                .unwrap(),
-            )
+        let object = |version: &str, replicas: i64| {
+            let value = json!({
+                "apiVersion": "apps/v1", "kind": "Deployment",
+                "metadata": {"name": "web", "namespace": "shop", "uid": "u-1", "resourceVersion": version,
+                    "creationTimestamp": "2026-01-01T00:00:00Z", "labels": {"tier": "x", "app": "web"}},
+                "spec": {"replicas": replicas},
+            });
+            Arc::new(keep(&value))
         };
         let key = ObjectKey::namespaced("shop", "web");
         let (old, new) = (object("1", 1), object("2", 2));
         let deleted =
             |final_state| Event::Deleted(Deleted { key: key.clone(), last: new.clone(), final_state });
-        let updated = |old: &Arc<DynamicObject>, reason| Event::Updated {
+        let updated = |old: &Arc<Object>, reason| Event::Updated {
             key: key.clone(),
             old: old.clone(),
             new: new.clone(),
@@ -221,12 +246,12 @@ mod tests {
         let bare = lines(LineFormat { output: Some(WatchOutput::Name), with_resource: true });
         assert!(bare.lines().all(|it| it.split(' ').count() == 2), "{bare}");
         insta::assert_snapshot!(lines(LineFormat { output: Some(WatchOutput::Wide), with_resource: false }), @r"
-        add shop/web deployments.apps version=1 age=60s uid=u-1 labels=app=web (initial)
-        add shop/web deployments.apps version=1 age=60s uid=u-1 labels=app=web
-        update shop/web deployments.apps version=2 age=60s uid=u-1 labels=app=web changed=spec.replicas
-        update shop/web deployments.apps version=2 age=60s uid=u-1 labels=app=web (resync)
-        delete shop/web deployments.apps version=2 age=60s uid=u-1 labels=app=web
-        delete shop/web deployments.apps version=2 age=60s uid=u-1 labels=app=web (final state unknown)
+        add shop/web deployments.apps version=1 age=60s uid=u-1 labels=app=web,tier=x (initial)
+        add shop/web deployments.apps version=1 age=60s uid=u-1 labels=app=web,tier=x
+        update shop/web deployments.apps version=2 age=60s uid=u-1 labels=app=web,tier=x changed=spec.replicas
+        update shop/web deployments.apps version=2 age=60s uid=u-1 labels=app=web,tier=x (resync)
+        delete shop/web deployments.apps version=2 age=60s uid=u-1 labels=app=web,tier=x
+        delete shop/web deployments.apps version=2 age=60s uid=u-1 labels=app=web,tier=x (final state unknown)
         ");
     }
 
@@ -242,5 +267,20 @@ mod tests {
         assert_eq!(parsed[2]["object"]["kind"], "Deployment");
         assert_eq!((&parsed[3]["resync"], &parsed[3]["old"]), (&json!(true), &Value::Null));
         assert_eq!(parsed[5]["finalStateUnknown"], true);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_in_its_line() {
+        let broken = Arc::new(crate::object::tests::broken());
+        let event =
+            Event::Added { key: ObjectKey::namespaced("x", "broken"), object: broken, initial: false };
+        let resource = Resource::of::<k8s_openapi::api::core::v1::Pod>();
+        let mut text = String::new();
+        let format = LineFormat { output: Some(WatchOutput::Json), with_resource: false };
+        format.append(&mut text, &resource, &event, Timestamp::now());
+        let line: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!((&line["type"], &line["object"]), (&json!("add"), &Value::Null), "{text}");
+        assert!(line["error"].as_str().unwrap().starts_with("x/broken: "), "{text}");
+        assert!(!text.contains("hunter2"), "{text}");
     }
 }

@@ -6,7 +6,8 @@ use http_body_util::{BodyExt, Limited};
 use informer::{InformerState, SharedInformer};
 use kube::Client;
 use kube::client::Body;
-use kube::core::DynamicObject;
+
+use crate::object::Object;
 
 /// The longest refusal that is read, in bytes.
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
@@ -31,7 +32,7 @@ pub(crate) struct Refused {
 ///
 /// # Cancel safety
 /// Only reads.
-pub(crate) async fn refused(client: &Client, informer: &SharedInformer<DynamicObject>) -> Refused {
+pub(crate) async fn refused(client: &Client, informer: &SharedInformer<Object>) -> Refused {
     let mut changes = informer.status_changes();
     let mut probed = 0;
     while let Some(status) = changes.next().await {
@@ -50,7 +51,7 @@ pub(crate) async fn refused(client: &Client, informer: &SharedInformer<DynamicOb
 }
 
 /// Asks for one object, to see the server's answer itself.
-async fn probe(client: &Client, informer: &SharedInformer<DynamicObject>) -> Option<(StatusCode, Vec<u8>)> {
+async fn probe(client: &Client, informer: &SharedInformer<Object>) -> Option<(StatusCode, Vec<u8>)> {
     let scope = informer.scope();
     let path = informer.resource().path(scope.namespace.as_deref());
     let query = form_urlencoded::Serializer::new(String::new())

@@ -3,7 +3,7 @@
 //! Common kinds have kubectl's columns; custom resources have those that their definition names
 //! ([`PrinterColumn`]); anything else has name and age.
 
-use std::sync::Arc;
+use std::borrow::Borrow;
 
 use informer::Resource;
 use jiff::Timestamp;
@@ -50,19 +50,19 @@ impl Column {
     }
 }
 
-/// The table of `objects` of one resource, lines ending in a newline. `printer` are the columns that a custom
+/// The table of `objects` of one resource, lines ending in a newline. Each is let go once its line is made. `printer` are the columns that a custom
 /// resource's definition names. `now` is what ages count from.
 #[must_use]
 pub fn table(
     resource: &Resource,
-    objects: &[Arc<DynamicObject>],
+    objects: impl IntoIterator<Item: Borrow<DynamicObject>>,
     printer: &[PrinterColumn],
     options: TableOptions,
     now: Timestamp,
 ) -> String {
     let columns = kinds::columns(resource);
     let with_namespace = options.with_namespace && resource.namespaced;
-    let mut lines = Vec::with_capacity(objects.len() + 1);
+    let mut lines = Vec::new();
     if !options.no_headers {
         let mut headers: Vec<String> = Vec::new();
         if with_namespace {
@@ -82,6 +82,7 @@ pub fn table(
         lines.push(headers);
     }
     for object in objects {
+        let object: &DynamicObject = object.borrow();
         let row = Row::new(object, now);
         let mut cells = Vec::new();
         if with_namespace {

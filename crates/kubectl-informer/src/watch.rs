@@ -10,13 +10,13 @@ use informer::{
 };
 use jiff::Timestamp;
 use kube::Client;
-use kube::core::DynamicObject;
 use tokio::task::JoinSet;
 
 use crate::args::{SelectionArgs, WatchArgs};
 use crate::connect::ConnectionArgs;
 use crate::io::Io;
 use crate::line::LineFormat;
+use crate::object::Object;
 use crate::probe;
 use crate::progress::Progress;
 use crate::resolve;
@@ -49,7 +49,7 @@ impl Selection {
     }
 
     /// Options of an informer with these selectors; the server selects.
-    pub(crate) fn options(&self, namespace: Option<&str>) -> InformerOptions<DynamicObject> {
+    pub(crate) fn options(&self, namespace: Option<&str>) -> InformerOptions<Object> {
         let options = InformerOptions::new().labels(self.labels.clone()).fields(self.fields.clone());
         match namespace {
             Some(namespace) => options.namespace(namespace),
@@ -61,15 +61,15 @@ impl Selection {
 /// Informers and the streams of their events.
 pub(crate) struct Followed {
     factory: SharedInformerFactory,
-    informers: Vec<SharedInformer<DynamicObject>>,
-    streams: Vec<EventStream<DynamicObject>>,
+    informers: Vec<SharedInformer<Object>>,
+    streams: Vec<EventStream<Object>>,
 }
 
 impl Followed {
     /// Starts an informer for each resource.
     pub(crate) fn start(
         client: &Client,
-        resources: impl IntoIterator<Item = (InformerOptions<DynamicObject>, Resource)>,
+        resources: impl IntoIterator<Item = (InformerOptions<Object>, Resource)>,
         resync: Option<Duration>,
     ) -> anyhow::Result<Self> {
         let factory = SharedInformerFactory::builder(client.clone()).build();
@@ -79,7 +79,7 @@ impl Followed {
             options = options.resync(period);
         }
         for (informer_options, resource) in resources {
-            let informer = followed.factory.dynamic(resource, informer_options)?;
+            let informer = followed.factory.informer_as::<Object>(resource, informer_options)?;
             followed.streams.push(informer.events_with(&options)?);
             followed.informers.push(informer);
         }
@@ -126,8 +126,8 @@ impl Followed {
 
 fn lines(
     format: LineFormat,
-    informers: &[SharedInformer<DynamicObject>],
-    batch: &[(usize, Event<DynamicObject>)],
+    informers: &[SharedInformer<Object>],
+    batch: &[(usize, Event<Object>)],
 ) -> String {
     let now = Timestamp::now();
     let mut text = String::new();

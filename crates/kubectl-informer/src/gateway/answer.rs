@@ -1,18 +1,21 @@
-//! Answers: objects written straight from the cache, piece by piece.
+//! Answers: objects written straight from the bytes in the cache, piece by piece.
 
-use std::convert::Infallible;
 use std::sync::Arc;
+use std::vec;
 
 use axum::body::{Body, Bytes};
 use axum::response::Response;
 use futures_util::stream;
-use http::HeaderValue;
 use http::header::{CONTENT_TYPE, HeaderName, WARNING};
+use http::{HeaderValue, StatusCode};
+use informer::decode::DecodeError;
 use informer::{InformerState, Resource};
-use kube::core::DynamicObject;
+use prometheus_client::metrics::counter::Counter;
 use serde_json::json;
 
-use crate::object::Full;
+use super::metrics::Metrics;
+use super::refusal::Refusal;
+use crate::object::{Object, full_name};
 
 /// How much is written before it is sent, in bytes.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -22,46 +25,77 @@ const MAX_WARNING_BYTES: usize = 512;
 pub(super) struct List {
     pub(super) resource: Resource,
     pub(super) version: String,
-    pub(super) items: Vec<Arc<DynamicObject>>,
+    pub(super) items: Vec<Arc<Object>>,
     /// The token of the next page, if there is one.
     pub(super) next: Option<String>,
 }
 
 impl List {
-    /// `{"apiVersion":"v1","kind":"List","metadata":{…},"items":[…]}`, serialised while it is sent.
-    pub(super) fn into_response(self) -> Response {
+    /// `{"apiVersion":"v1","kind":"List","metadata":{…},"items":[…]}`, written while it is sent.
+    ///
+    /// # Errors
+    /// When one of the first objects cannot be written. If it is a later one the body ends with an error, and with it the
+    /// connection: a list is never short of an object without a word.
+    pub(super) fn into_response(self, metrics: &Metrics) -> Result<Response, Refusal> {
         let mut metadata = json!({"resourceVersion": self.version});
         if let Some(next) = &self.next {
             metadata["continue"] = json!(next);
         }
         let head = format!(r#"{{"apiVersion":"v1","kind":"List","metadata":{metadata},"items":["#);
-        let state = (head.into_bytes(), self.items.into_iter(), self.resource, true);
-        let chunks = stream::unfold(Some(state), |state| async move {
-            let (mut chunk, mut items, resource, mut first) = state?;
-            while chunk.len() < CHUNK_BYTES {
-                let Some(item) = items.next() else {
-                    chunk.extend_from_slice(b"]}\n");
-                    return Some((Ok::<_, Infallible>(Bytes::from(chunk)), None));
-                };
-                if !first {
-                    chunk.push(b',');
-                }
-                first = false;
-                write_object(&mut chunk, &resource, &item);
-            }
-            let next = Vec::with_capacity(CHUNK_BYTES + CHUNK_BYTES / 4);
-            Some((Ok(Bytes::from(chunk)), Some((next, items, resource, first))))
+        let unwritable = metrics.unwritable().clone();
+        let items = self.items.into_iter();
+        let mut items = Items { resource: self.resource, items, begun: false, ended: false, unwritable };
+        let first = items.chunk(head.into_bytes())?;
+        let chunks = stream::unfold((Some(first), items), |(first, mut items)| async move {
+            let chunk = match first {
+                Some(first) => Ok(first),
+                None if items.ended => return None,
+                None => items.chunk(Vec::with_capacity(CHUNK_BYTES + CHUNK_BYTES / 4)),
+            };
+            items.ended |= chunk.is_err();
+            let chunk = chunk.map(Bytes::from).map_err(|refusal| refusal.message);
+            Some((chunk, (None, items)))
         });
-        json_response(Body::from_stream(chunks))
+        Ok(json_response(Body::from_stream(chunks)))
+    }
+}
+
+/// The items of a list that are still to be written.
+struct Items {
+    resource: Resource,
+    items: vec::IntoIter<Arc<Object>>,
+    begun: bool,
+    ended: bool,
+    unwritable: Counter,
+}
+
+impl Items {
+    /// Appends items until it is enough for once, and the end of the list after the last.
+    fn chunk(&mut self, mut chunk: Vec<u8>) -> Result<Vec<u8>, Refusal> {
+        while chunk.len() < CHUNK_BYTES {
+            let Some(item) = self.items.next() else {
+                self.ended = true;
+                chunk.extend_from_slice(b"]}\n");
+                break;
+            };
+            if std::mem::replace(&mut self.begun, true) {
+                chunk.push(b',');
+            }
+            write_object(&mut chunk, &self.resource, &item, &self.unwritable)?;
+        }
+        Ok(chunk)
     }
 }
 
 /// One object.
-pub(super) fn object(resource: &Resource, object: &DynamicObject) -> Response {
+///
+/// # Errors
+/// When it cannot be written.
+pub(super) fn object(resource: &Resource, object: &Object, metrics: &Metrics) -> Result<Response, Refusal> {
     let mut text = Vec::new();
-    write_object(&mut text, resource, object);
+    write_object(&mut text, resource, object, metrics.unwritable())?;
     text.push(b'\n');
-    json_response(Body::from(text))
+    Ok(json_response(Body::from(text)))
 }
 
 /// Says so in a header when the cache does not follow the server at the moment.
@@ -79,11 +113,27 @@ pub(super) fn warn_if_behind(response: &mut Response, state: &InformerState) {
     }
 }
 
-fn write_object(text: &mut Vec<u8>, resource: &Resource, object: &DynamicObject) {
-    // Writing to memory does not fail, and neither do the types: string keys, finite numbers.
-    if let Err(error) = serde_json::to_writer(&mut *text, &Full::new(resource, object)) {
-        tracing::error!(%resource, %error, "an object cannot be serialised");
-    }
+/// Appends an object. Servers do not send what cannot be written; if one does, whoever asks is told.
+fn write_object(
+    text: &mut Vec<u8>,
+    resource: &Resource,
+    object: &Object,
+    unwritable: &Counter,
+) -> Result<(), Refusal> {
+    object.write_json(text).map_err(|error| {
+        unwritable.inc();
+        refusal(resource, object, &error)
+    })
+}
+
+fn refusal(resource: &Resource, object: &Object, error: &DecodeError) -> Refusal {
+    let name = full_name(object);
+    tracing::error!(%resource, %name, %error, "an object cannot be written as JSON");
+    let message = format!(
+        "{} {name:?} cannot be written as JSON: what the API server sent is malformed ({error}); ask for other objects by namespace= or selectors, and look at this one with `kubectl get`",
+        resource.group_resource()
+    );
+    Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, message)
 }
 
 fn json_response(body: Body) -> Response {

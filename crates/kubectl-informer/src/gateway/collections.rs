@@ -8,11 +8,11 @@ use http::StatusCode;
 use informer::{
     Error, InformerOptions, InformerState, Lister, Resource, SharedInformer, SharedInformerFactory,
 };
-use kube::core::DynamicObject;
 use tokio::sync::Mutex;
 
 use super::GatewayOptions;
 use super::refusal::Refusal;
+use crate::object::Object;
 use crate::probe;
 
 /// How often a discovery must have said that a resource is gone before the gateway says so.
@@ -28,7 +28,7 @@ pub(super) struct Collections {
 }
 
 struct Held {
-    informer: SharedInformer<DynamicObject>,
+    informer: SharedInformer<Object>,
     used: Instant,
     /// Requests under way have clones.
     users: Arc<()>,
@@ -36,7 +36,7 @@ struct Held {
 
 /// A synced informer's lister; while this lives, the informer is in use.
 pub(super) struct Synced {
-    pub(super) lister: Lister<DynamicObject>,
+    pub(super) lister: Lister<Object>,
     _user: Arc<()>,
 }
 
@@ -81,7 +81,7 @@ impl Collections {
     async fn acquire(
         &self,
         resource: &Resource,
-    ) -> Result<(SharedInformer<DynamicObject>, Arc<()>), Refusal> {
+    ) -> Result<(SharedInformer<Object>, Arc<()>), Refusal> {
         let now = tokio::time::Instant::now().into_std();
         let mut held = self.held.lock().await;
         if let Some(known) = held.get_mut(resource) {
@@ -103,7 +103,7 @@ impl Collections {
         if let Some(namespace) = self.namespace.as_ref().filter(|_| resource.namespaced) {
             options = options.namespace(namespace);
         }
-        let informer = self.factory.dynamic(resource.clone(), options).map_err(refusal)?;
+        let informer = self.factory.informer_as::<Object>(resource.clone(), options).map_err(refusal)?;
         let users = Arc::new(());
         let user = Arc::clone(&users);
         held.insert(resource.clone(), Held { informer: informer.clone(), used: now, users });

@@ -19,6 +19,7 @@ pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0
 pub(super) struct Metrics {
     registry: Registry,
     requests: Family<Vec<(&'static str, String)>, Counter>,
+    unwritable: Counter,
 }
 
 impl Metrics {
@@ -26,13 +27,24 @@ impl Metrics {
         let mut registry = Registry::default();
         let requests = Family::default();
         registry.register("gateway_http_requests", "HTTP requests answered, by code", requests.clone());
+        let unwritable = Counter::default();
+        registry.register(
+            "gateway_unwritable_objects",
+            "Objects asked for that could not be written as JSON, each time",
+            unwritable.clone(),
+        );
         registry.register_collector(Box::new(Informers(factory)));
-        Self { registry, requests }
+        Self { registry, requests, unwritable }
     }
 
     /// Counts an answer.
     pub(super) fn answered(&self, code: StatusCode) {
         self.requests.get_or_create(&vec![("code", code.as_str().to_owned())]).inc();
+    }
+
+    /// Counts the objects that could not be written as JSON.
+    pub(super) fn unwritable(&self) -> &Counter {
+        &self.unwritable
     }
 
     pub(super) fn encode(&self) -> Result<String, fmt::Error> {

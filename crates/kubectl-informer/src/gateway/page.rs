@@ -7,7 +7,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use informer::{ObjectKey, Snapshot};
-use kube::core::DynamicObject;
+
+use crate::object::Object;
 
 /// Where the next page begins: after `after`, in the snapshot `id`, which has `version`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +35,7 @@ struct Entry {
     id: u64,
     /// What was asked for, resource included.
     request: String,
-    snapshot: Snapshot<DynamicObject>,
+    snapshot: Snapshot<Object>,
     used: Instant,
 }
 
@@ -56,7 +57,7 @@ impl Pages {
     }
 
     /// Keeps a snapshot for further pages; returns its id.
-    pub(super) fn keep(&self, request: &str, snapshot: Snapshot<DynamicObject>, now: Instant) -> u64 {
+    pub(super) fn keep(&self, request: &str, snapshot: Snapshot<Object>, now: Instant) -> u64 {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let id = kept.next_id;
         kept.next_id += 1;
@@ -73,7 +74,7 @@ impl Pages {
         token: &Token,
         request: &str,
         now: Instant,
-    ) -> Result<Snapshot<DynamicObject>, NoPage> {
+    ) -> Result<Snapshot<Object>, NoPage> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let lifetime = self.lifetime;
         kept.snapshots.retain(|it| now.saturating_duration_since(it.used) <= lifetime);
@@ -133,7 +134,7 @@ mod tests {
 
     use super::*;
 
-    fn snapshot() -> Snapshot<DynamicObject> {
+    fn snapshot() -> Snapshot<Object> {
         Store::new().reader().snapshot()
     }
 

@@ -11,8 +11,7 @@ use http::header::CONTENT_TYPE;
 use http::request::Parts;
 use http::{StatusCode, Uri};
 use informer::store::Entry;
-use informer::{HasLabels, ObjectKey, Resource, Selection, Snapshot};
-use kube::core::DynamicObject;
+use informer::{ObjectKey, Resource, Selection, Snapshot};
 use serde::de::DeserializeOwned;
 
 use super::answer::{List, object, warn_if_behind};
@@ -20,7 +19,7 @@ use super::page::{NoPage, Token};
 use super::query::ListQuery;
 use super::refusal::Refusal;
 use super::{Gateway, guard, metrics};
-use crate::object::Full;
+use crate::object::{Fields, Object};
 
 const HELP: &str = "\
 GET /{name}                                  a list: a name as kubectl knows it (pods, deploy, Node, widgets.example.com)
@@ -143,7 +142,7 @@ async fn one(
         // As the API server says it.
         Refusal::not_found(format!("{} {name:?} not found", resource.group_resource()))
     })?;
-    let mut response = object(&resource, &found);
+    let mut response = object(&resource, &found, &gateway.inner.metrics)?;
     warn_if_behind(&mut response, &synced.lister.state());
     Ok(response)
 }
@@ -171,7 +170,8 @@ async fn list(gateway: &Gateway, resource: Resource, query: Option<String>) -> R
             (snapshot, Some(token))
         }
     };
-    let mut page = Page { query: &query, resource: &resource, items: Vec::new(), last: None, more: false };
+    let fields = Fields::new(&query.fields, &resource);
+    let mut page = Page { query: &query, fields, items: Vec::new(), last: None, more: false };
     page.fill(&snapshot, token.as_ref().map(|it| &it.after));
     let Page { items, last, more, .. } = page;
     let version = snapshot.version().to_string();
@@ -182,7 +182,7 @@ async fn list(gateway: &Gateway, resource: Resource, query: Option<String>) -> R
         };
         Token { id, version: version.clone(), after }.to_string()
     });
-    let mut response = List { resource, version, items, next }.into_response();
+    let mut response = List { resource, version, items, next }.into_response(&gateway.inner.metrics)?;
     warn_if_behind(&mut response, &synced.lister.state());
     Ok(response)
 }
@@ -190,8 +190,8 @@ async fn list(gateway: &Gateway, resource: Resource, query: Option<String>) -> R
 /// A page while it is filled.
 struct Page<'a> {
     query: &'a ListQuery,
-    resource: &'a Resource,
-    items: Vec<Arc<DynamicObject>>,
+    fields: Fields,
+    items: Vec<Arc<Object>>,
     /// The key of the last item.
     last: Option<ObjectKey>,
     /// Whether something matches after the last item.
@@ -200,7 +200,7 @@ struct Page<'a> {
 
 impl Page<'_> {
     /// Takes what matches after `after`, up to the limit.
-    fn fill(&mut self, snapshot: &Snapshot<DynamicObject>, after: Option<&ObjectKey>) {
+    fn fill(&mut self, snapshot: &Snapshot<Object>, after: Option<&ObjectKey>) {
         let namespace = self.query.namespace.as_deref();
         match (after, namespace) {
             (Some(after), namespace) => {
@@ -218,9 +218,12 @@ impl Page<'_> {
         }
     }
 
-    fn take<'e>(&mut self, entries: impl Iterator<Item = Entry<'e, DynamicObject>>) {
+    fn take<'e>(&mut self, entries: impl Iterator<Item = Entry<'e, Object>>) {
         let limit = self.query.limit.unwrap_or(usize::MAX);
-        for entry in entries.filter(|it| matches(self.query, self.resource, it.object())) {
+        let (labels, fields) = (&self.query.labels, &self.fields);
+        let selected =
+            |object: &Object| labels.matches(|key| object.label(key)) && fields.match_object(object);
+        for entry in entries.filter(|it| selected(it.object())) {
             if self.items.len() == limit {
                 self.more = true;
                 return;
@@ -232,11 +235,6 @@ impl Page<'_> {
             }
         }
     }
-}
-
-fn matches(query: &ListQuery, resource: &Resource, object: &DynamicObject) -> bool {
-    query.labels.matches(|key| object.label(key))
-        && (query.fields.is_everything() || Full::new(resource, object).matches(&query.fields))
 }
 
 /// A gateway of one namespace knows nothing of others, and must not answer as if they were empty.

@@ -478,7 +478,8 @@ fn an_answer_from_a_cache_that_is_behind_says_so() {
 /// Waits until the gateway's Pods have reached `version`.
 async fn wait_for(gateway: &Gateway, version: &str) {
     let pods = informer::Resource::of::<k8s_openapi::api::core::v1::Pod>();
+    let factory = gateway.inner.collections.factory();
     let informer =
-        gateway.inner.collections.factory().dynamic(pods, informer::InformerOptions::new()).unwrap();
+        factory.informer_as::<crate::object::Object>(pods, informer::InformerOptions::new()).unwrap();
     informer.wait_for(version).await.unwrap();
 }

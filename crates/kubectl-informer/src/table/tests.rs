@@ -18,10 +18,9 @@ fn resource(group: &str, version: &str, plural: &str, kind: &str, namespaced: bo
 }
 
 fn print(resource: &Resource, objects: &[Value], options: TableOptions) -> String {
-    let objects: Vec<Arc<DynamicObject>> =
-        objects.iter().map(|it| Arc::new(serde_json::from_value(it.clone()).unwrap())).collect();
+    let objects = objects.iter().map(|it| serde_json::from_value::<DynamicObject>(it.clone()).unwrap());
     let now: Timestamp = NOW.parse().unwrap();
-    table(resource, &objects, &[], options, now)
+    table(resource, objects, &[], options, now)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "called with literals")]
@@ -174,8 +173,8 @@ fn anything_else_has_name_and_age_or_the_columns_of_its_definition() {
         {"name": "Detail", "type": "string", "jsonPath": ".spec.detail", "priority": 1},
         {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}]}]}});
     let printer = PrinterColumn::of_definition(&definition, "v1");
-    let object = Arc::new(serde_json::from_value(widget).unwrap());
-    let text = table(&widgets, &[object], &printer, TableOptions::default(), NOW.parse().unwrap());
+    let object: DynamicObject = serde_json::from_value(widget).unwrap();
+    let text = table(&widgets, [object], &printer, TableOptions::default(), NOW.parse().unwrap());
     insta::assert_snapshot!(text, @r"
     NAME   SIZE   READY   AGE
     w      3      True    60s
