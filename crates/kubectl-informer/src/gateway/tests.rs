@@ -7,7 +7,7 @@ use axum::body::Body;
 use futures_util::future::join_all;
 use http::{Method, Request, StatusCode};
 use http_body_util::BodyExt;
-use informer_testkit::{TestServer, Verb};
+use informer_testkit::{TestServer, Verb, generate};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 use tower::ServiceExt;
 
 use super::*;
+use crate::object::Object;
 
 /// An answer: code, body as text, headers.
 struct Answer {
@@ -454,6 +455,84 @@ async fn over_tcp_it_serves_until_it_is_stopped() {
     }
 }
 
+#[tokio::test]
+async fn what_cannot_be_written_is_an_error_and_never_left_out() {
+    let server = TestServer::start().await.unwrap();
+    let gateway = gateway(&server, GatewayOptions::default());
+    let metrics = &gateway.inner.metrics;
+    let resource = informer::Resource::of::<k8s_openapi::api::core::v1::Pod>();
+    let list = |items| {
+        answer::List { resource: resource.clone(), version: "7".to_owned(), items, next: None }
+            .into_response(metrics)
+    };
+    let fine: Vec<Arc<Object>> =
+        generate::pods(40).map(|it| Arc::new(Object::from_json(it.as_bytes()).unwrap())).collect();
+    let broken = Arc::new(crate::object::tests::broken());
+
+    for refusal in [
+        answer::object(&resource, &broken, metrics).unwrap_err(),
+        list(vec![fine[0].clone(), broken.clone(), fine[1].clone()]).unwrap_err(),
+    ] {
+        assert_eq!(refusal.code, StatusCode::INTERNAL_SERVER_ERROR);
+        assert!(refusal.message.starts_with("pods \"x/broken\" cannot be written"), "{}", refusal.message);
+        assert!(!refusal.message.contains("hunter2"), "G34: {}", refusal.message);
+    }
+    // Once the answer has begun, it ends with an error.
+    let begun = list([&fine[..], &[broken][..]].concat()).unwrap();
+    assert_eq!(begun.status(), StatusCode::OK);
+    let error = begun.into_body().collect().await.unwrap_err().to_string();
+    assert!(error.contains("x/broken"), "{error}");
+    assert!(metrics.encode().unwrap().contains("gateway_unwritable_objects_total 3\n"));
+
+    let whole = list(fine).unwrap().into_body().collect().await.unwrap().to_bytes();
+    let whole: Value = serde_json::from_slice(&whole).unwrap();
+    assert_eq!(whole["items"].as_array().unwrap().len(), 40);
+}
+
+#[tokio::test]
+async fn lists_and_objects_are_those_of_the_server() {
+    let server = TestServer::start().await.unwrap();
+    let cluster = server.cluster();
+    cluster.load(generate::pods(30)).unwrap();
+    cluster.load(generate::deployments(5)).unwrap();
+    cluster.load(generate::nodes(3)).unwrap();
+    cluster
+        .create(&json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "widgets.example.com"},
+            "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"},
+                "versions": [{"name": "v1", "served": true, "storage": true,
+                    "schema": {"openAPIV3Schema": {"type": "object"}}}]}}))
+        .unwrap();
+    cluster
+        .create(&json!({"apiVersion": "example.com/v1", "kind": "Widget",
+            "metadata": {"name": "w", "namespace": "shop"}, "spec": {"size": 3, "text": "<é\n>", "none": null}}))
+        .unwrap();
+    let client = server.client().unwrap();
+    let gateway = gateway(&server, GatewayOptions::default());
+    for (path, own) in [
+        ("/api/v1/pods", "/core/v1/pods"),
+        ("/apis/apps/v1/deployments", "/apps/v1/deployments"),
+        ("/api/v1/nodes", "/core/v1/nodes"),
+        ("/apis/example.com/v1/widgets", "/example.com/v1/widgets"),
+    ] {
+        let list: Value = client.request(Request::get(path).body(Vec::new()).unwrap()).await.unwrap();
+        let kind = list["kind"].as_str().unwrap().trim_end_matches("List").to_owned();
+        let mut expected = list["items"].as_array().unwrap().clone();
+        for item in &mut expected {
+            item["apiVersion"] = list["apiVersion"].clone();
+            item["kind"] = json!(kind);
+            item["metadata"].as_object_mut().unwrap().remove("managedFields");
+        }
+        let answer = get(&gateway, own).await.json();
+        assert!(answer["items"] == json!(expected), "{own}: {answer}");
+        assert_eq!(answer["metadata"]["resourceVersion"], list["metadata"]["resourceVersion"]);
+        let (metadata, namespace) = (&expected[0]["metadata"], expected[0]["metadata"]["namespace"].as_str());
+        let namespace = namespace.map(|it| format!("/{it}")).unwrap_or_default();
+        let object = format!("{own}{namespace}/{}", metadata["name"].as_str().unwrap());
+        assert!(get(&gateway, &object).await.json() == expected[0], "{object}");
+    }
+}
+
 #[test]
 fn an_answer_from_a_cache_that_is_behind_says_so() {
     let answered = |state| {
@@ -480,6 +559,6 @@ async fn wait_for(gateway: &Gateway, version: &str) {
     let pods = informer::Resource::of::<k8s_openapi::api::core::v1::Pod>();
     let factory = gateway.inner.collections.factory();
     let informer =
-        factory.informer_as::<crate::object::Object>(pods, informer::InformerOptions::new()).unwrap();
+        factory.informer_as::<Object>(pods, informer::InformerOptions::new()).unwrap();
     informer.wait_for(version).await.unwrap();
 }

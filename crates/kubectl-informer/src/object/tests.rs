@@ -4,6 +4,7 @@ use k8s_protobuf::encode;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::table::{TableOptions, table};
 
 fn pods() -> Resource {
     resource("", "pods", "Pod")
@@ -127,6 +128,28 @@ fn every_field_of_generated_objects_reads_the_same_in_protobuf_and_in_json() {
             let selector = FieldSelector::everything().with_equal(&path, &expected).unwrap();
             assert!(Fields::new(&selector, &resource).match_object(&object), "{path}");
         }
+    }
+}
+
+#[test]
+fn objects_in_protobuf_have_the_json_and_the_table_of_those_in_json() {
+    let now = "2026-06-01T00:00:00Z".parse().unwrap();
+    let wide = TableOptions { wide: true, with_namespace: true, ..TableOptions::default() };
+    for (resource, text) in [
+        (pods(), generate::pods(3).collect::<Vec<_>>()),
+        (resource("apps", "deployments", "Deployment"), generate::deployments(3).collect()),
+        (resource("", "nodes", "Node"), generate::nodes(3).collect()),
+    ] {
+        let values: Vec<Value> = text.iter().map(|it| serde_json::from_str(it).unwrap()).collect();
+        let [in_json, in_protobuf] = [0, 1].map(|form| {
+            let objects = values.iter().map(|it| {
+                let object = &both(it)[form];
+                assert!(value(object).unwrap() == *it, "{}", value(object).unwrap());
+                object.decode_as::<DynamicObject>().unwrap()
+            });
+            table(&resource, objects, &[], wide, now)
+        });
+        assert_eq!(in_json, in_protobuf);
     }
 }
 
