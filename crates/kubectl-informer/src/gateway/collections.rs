@@ -78,10 +78,7 @@ impl Collections {
         Ok(Synced { lister, _user: user })
     }
 
-    async fn acquire(
-        &self,
-        resource: &Resource,
-    ) -> Result<(SharedInformer<Object>, Arc<()>), Refusal> {
+    async fn acquire(&self, resource: &Resource) -> Result<(SharedInformer<Object>, Arc<()>), Refusal> {
         let now = tokio::time::Instant::now().into_std();
         let mut held = self.held.lock().await;
         if let Some(known) = held.get_mut(resource) {

@@ -558,7 +558,6 @@ fn an_answer_from_a_cache_that_is_behind_says_so() {
 async fn wait_for(gateway: &Gateway, version: &str) {
     let pods = informer::Resource::of::<k8s_openapi::api::core::v1::Pod>();
     let factory = gateway.inner.collections.factory();
-    let informer =
-        factory.informer_as::<Object>(pods, informer::InformerOptions::new()).unwrap();
+    let informer = factory.informer_as::<Object>(pods, informer::InformerOptions::new()).unwrap();
     informer.wait_for(version).await.unwrap();
 }

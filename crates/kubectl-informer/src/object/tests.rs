@@ -144,7 +144,7 @@ fn objects_in_protobuf_have_the_json_and_the_table_of_those_in_json() {
         let [in_json, in_protobuf] = [0, 1].map(|form| {
             let objects = values.iter().map(|it| {
                 let object = &both(it)[form];
-                assert!(value(object).unwrap() == *it, "{}", value(object).unwrap());
+                assert!(value(object).unwrap() == *it, "{object:?}");
                 object.decode_as::<DynamicObject>().unwrap()
             });
             table(&resource, objects, &[], wide, now)
@@ -188,10 +188,7 @@ fn changes_are_named_and_their_values_are_not() {
     assert_eq!(changed_paths(&old, &new, 10).unwrap(), expected);
     let in_protobuf = |object| message(&value(object).unwrap());
     assert_eq!(changed_paths(&in_protobuf(&old), &in_protobuf(&new), 10).unwrap(), expected);
-    assert_eq!(
-        changed_paths(&old, &new, 2).unwrap(),
-        ["metadata.labels.x", "metadata.labels.y", "3 more"]
-    );
+    assert_eq!(changed_paths(&old, &new, 2).unwrap(), ["metadata.labels.x", "metadata.labels.y", "3 more"]);
     assert!(changed_paths(&new, &new, 10).unwrap().is_empty());
     let deep = |value: u8| pod(json!({"metadata": {"name": "a"}, "spec": {"a": {"b": {"c": value}}}}));
     assert_eq!(changed_paths(&deep(1), &deep(2), 10).unwrap(), ["spec.a.b"]);
