@@ -20,6 +20,11 @@
 //! | `namespace=` | only this namespace |
 //! | `limit=`, `continue=` | pages of one snapshot; 410 once that snapshot is gone |
 //!
+//! Objects are kept as the bytes that the server sent, protobuf of built-in kinds, and become JSON while an answer is
+//! sent: the JSON that the server itself would have sent, as a value. An object that cannot be written, because its bytes
+//! are malformed, is an error and never left out: the answer is 500 or, once it has begun, ends with a broken connection;
+//! `gateway_unwritable_objects` counts them.
+//!
 //! It is read-only, listens on loopback unless told otherwise, checks the `Host` header, answers only for what
 //! [`GatewayOptions::allow`] names (Secrets never unless named), bounds its inputs and the number of resources that
 //! it holds, and lets go of those that nobody asks for. `managedFields` are left out, as by every informer.

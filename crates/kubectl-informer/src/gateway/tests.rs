@@ -7,6 +7,7 @@ use axum::body::Body;
 use futures_util::future::join_all;
 use http::{Method, Request, StatusCode};
 use http_body_util::BodyExt;
+use informer::decode::Wire;
 use informer_testkit::{TestServer, Verb, generate};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -509,11 +510,11 @@ async fn lists_and_objects_are_those_of_the_server() {
         .unwrap();
     let client = server.client().unwrap();
     let gateway = gateway(&server, GatewayOptions::default());
-    for (path, own) in [
-        ("/api/v1/pods", "/core/v1/pods"),
-        ("/apis/apps/v1/deployments", "/apps/v1/deployments"),
-        ("/api/v1/nodes", "/core/v1/nodes"),
-        ("/apis/example.com/v1/widgets", "/example.com/v1/widgets"),
+    for (path, own, in_protobuf) in [
+        ("/api/v1/pods", "/core/v1/pods", true),
+        ("/apis/apps/v1/deployments", "/apps/v1/deployments", true),
+        ("/api/v1/nodes", "/core/v1/nodes", true),
+        ("/apis/example.com/v1/widgets", "/example.com/v1/widgets", false),
     ] {
         let list: Value = client.request(Request::get(path).body(Vec::new()).unwrap()).await.unwrap();
         let kind = list["kind"].as_str().unwrap().trim_end_matches("List").to_owned();
@@ -530,6 +531,12 @@ async fn lists_and_objects_are_those_of_the_server() {
         let namespace = namespace.map(|it| format!("/{it}")).unwrap_or_default();
         let object = format!("{own}{namespace}/{}", metadata["name"].as_str().unwrap());
         assert!(get(&gateway, &object).await.json() == expected[0], "{object}");
+        let plural = own.rsplit('/').next().unwrap();
+        let resource = gateway.inner.catalog.resource(|it| it.find_by_arg(plural)).await.unwrap();
+        let lister = gateway.inner.collections.synced(&resource).await.unwrap().lister;
+        let kept = lister.list();
+        let wires = kept.iter().map(|it| matches!(it.wire(), Wire::Protobuf(..)));
+        assert!(wires.clone().all(|it| it == in_protobuf) && wires.count() > 0, "{own}");
     }
 }
 
