@@ -1,23 +1,35 @@
-//! A typed informer of every kind of k8s-openapi: all compile, and those that a server has sync.
+//! A typed informer of every kind of k8s-openapi: all compile, and those that a server has sync, with the same objects
+//! whether these come as protobuf or as JSON.
 //!
 //! A test binary of its own, since it is the whole informer a hundred times over.
 
+use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use futures_util::StreamExt;
 use futures_util::future::{BoxFuture, join_all};
+use http::Request;
 use informer::discovery::Discovery;
-use informer::{Decode, Error, InformerState, Resource, SharedInformer, SharedInformerFactory, Status};
-use informer::{StatusStream, TypedResource};
+use informer::source::WireFormat;
+use informer::{
+    Decode, Error, InformerOptions, InformerState, Lazy, Resource, SharedInformer, SharedInformerFactory,
+    Status, StatusStream, TypedResource,
+};
 use informer_tests::fixtures::install_widgets;
-use informer_tests::helpers::{eventually_equal, raw_list};
+use informer_tests::harness::{Arm, Sharing};
+use informer_tests::helpers::{differences, eventually_equal, eventually_ok, raw_list};
+use informer_tests::observe::{Identified, Identity};
 use informer_tests::on_both_arms;
-use serde::Deserialize;
-use serde_json::json;
+use informer_tests::wire::in_format;
+use kube::Client;
+use kube::core::DynamicObject;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use tokio::time::timeout;
 
 /// For a hundred first lists, or refusals, at once.
@@ -103,33 +115,15 @@ const NO_OBJECT: &str = "apimachinery/pkg/apis/meta/v1/Status";
 /// Can be listed, but not watched: computed for each request, its lists have no version.
 const LISTED_ONLY: &str = "componentstatuses.v1";
 
+/// Kinds of which a real server has no object here: such are only made by components that do not run, or need them.
+const UNCREATED: [&str; 0] = [];
+
 on_both_arms!(an_informer_of_every_kind_syncs_where_the_server_has_it, |arm| async {
     let client = arm.client().await?;
-    let discovery = Discovery::fetch(&client).await?;
-    let served = |resource: &Resource| discovery.find(&resource.group, &resource.version, &resource.plural);
-    let is_watched = |kind: &Kind| served(&kind.resource).is_some_and(|info| info.can_be_watched());
-    let (watched, others): (Vec<_>, Vec<_>) =
-        listable().into_iter().chain(unlistable()).partition(is_watched);
-
-    for Kind { resource, .. } in &watched {
-        let told = served(resource).map(|info| &info.resource);
-        assert_eq!(told, Some(resource), "what the server says of it, and the type");
-        // The real server has objects of its own. A definition needs more than a name, see below.
-        if let Some(server) = arm.test_server()
-            && resource.kind != "CustomResourceDefinition"
-        {
-            create(server.cluster(), resource)?;
-        }
-    }
-    install_widgets(arm.direct()).await?;
-    let told = discovery.resources().iter().filter(|info| info.can_be_watched());
-    let told: BTreeSet<_> = told.map(|info| info.resource.to_string()).collect();
-    let known: BTreeSet<_> = watched.iter().map(|kind| kind.resource.to_string()).collect();
-    assert_eq!(told, known, "the server's resources, and those that k8s-openapi has");
-
+    let (watched, others) = kinds_of(&arm).await?;
     let factory = SharedInformerFactory::builder(client).build();
-    let watched: Vec<_> = watched.iter().map(|kind| (kind.informer)(&factory)).collect::<Result<_, _>>()?;
-    let others: Vec<_> = others.iter().map(|kind| (kind.informer)(&factory)).collect::<Result<_, _>>()?;
+    let watched = informers(&watched, &factory)?;
+    let others = informers(&others, &factory)?;
     factory.start();
     for synced in join_all(watched.iter().map(|informer| informer.synced_within(SOON))).await {
         synced?;
@@ -148,6 +142,124 @@ on_both_arms!(an_informer_of_every_kind_syncs_where_the_server_has_it, |arm| asy
     factory.shutdown().await;
     Ok(())
 });
+
+// The real arm only: the test kit keeps JSON as it was written, without what a server completes. That its protobuf is a
+// server's: `protobuf_parity.rs`.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_kind_decodes_from_protobuf_as_from_json() -> anyhow::Result<()> {
+    let Some(arm) = Arm::real(Sharing::Shared).await? else { return Ok(()) };
+    let (watched, _) = kinds_of(&arm).await?;
+    let (client, recorder) = arm.recorded_client().await?;
+    let factories = [WireFormat::Protobuf, WireFormat::Json]
+        .map(|format| in_format(SharedInformerFactory::builder(client.clone()), format).build());
+    let [protobuf, json] = &factories;
+    let pairs: Vec<_> = informers(&watched, protobuf)?.into_iter().zip(informers(&watched, json)?).collect();
+    let bytes = untyped::<Lazy<Value>>(&watched, &factories)?;
+    let dynamic = untyped::<DynamicObject>(&watched, &factories)?;
+    for factory in &factories {
+        factory.start();
+        factory.wait_for_sync_within(SOON).await?;
+    }
+    let mut empty = BTreeSet::new();
+    for (protobuf, json) in &pairs {
+        let what = format!("{} is the same in both", protobuf.resource());
+        // Some objects, such as the server's own Leases, never rest for long.
+        let same = async || protobuf.equals(json.as_ref());
+        if eventually_ok(&what, SOON, same).await? == 0 {
+            empty.insert(protobuf.resource().to_string());
+        }
+    }
+    for [protobuf, json] in &bytes {
+        let what = format!("{} is written as the JSON that the server sends", protobuf.resource());
+        eventually_ok(&what, SOON, async || same_json(protobuf, json)).await?;
+    }
+    for [protobuf, json] in &dynamic {
+        let what = format!("{} is the same dynamic object from both", protobuf.resource());
+        eventually_ok(&what, SOON, async || same_json(protobuf, json)).await?;
+    }
+    assert_eq!(empty, BTreeSet::from(UNCREATED.map(str::to_owned)), "kinds without an object");
+    // Each came in its own format.
+    let of_protobuf = recorder.all().into_iter().filter(|sent| sent.status == Some(200) && sent.is_watch());
+    let (of_protobuf, of_json): (Vec<_>, Vec<_>) = of_protobuf
+        .map(|sent| sent.content_type.unwrap_or_default())
+        .partition(|content_type| content_type.starts_with("application/vnd.kubernetes.protobuf"));
+    ensure!(of_protobuf.len() >= pairs.len() && of_json.len() >= pairs.len(), "{of_protobuf:?} {of_json:?}");
+    for factory in &factories {
+        factory.shutdown().await;
+    }
+    Ok(())
+}
+
+/// Informers of all these kinds in one and the same form, from each factory.
+fn untyped<T: Decode>(
+    kinds: &[Kind],
+    factories: &[SharedInformerFactory; 2],
+) -> Result<Vec<[SharedInformer<T>; 2]>, Error> {
+    let informer = |factory: &SharedInformerFactory, resource: &Resource| {
+        factory.informer_as::<T>(resource.clone(), InformerOptions::new().keep_managed_fields())
+    };
+    let [left, right] = factories;
+    kinds.iter().map(|kind| Ok([informer(left, &kind.resource)?, informer(right, &kind.resource)?])).collect()
+}
+
+/// Whether both hold the same objects, as JSON.
+fn same_json<T: Identified + Serialize>(
+    left: &SharedInformer<T>,
+    right: &SharedInformer<T>,
+) -> anyhow::Result<()> {
+    let read = |object: &Arc<T>| {
+        let mut value = serde_json::to_value(&**object)?;
+        // Protobuf does not say of what kind an object within an object is.
+        let claims = value.pointer_mut("/spec/volumeClaimTemplates").and_then(Value::as_array_mut);
+        for claim in claims.into_iter().flatten().filter_map(Value::as_object_mut) {
+            claim.retain(|key, _| key != "kind" && key != "apiVersion");
+        }
+        let Identity { namespace, name, .. } = object.identity();
+        anyhow::Ok((format!("{namespace}/{name}"), value))
+    };
+    let [left, right] = [left, right].map(|informer| {
+        informer.unsynced_store().list().iter().map(read).collect::<anyhow::Result<BTreeMap<_, _>>>()
+    });
+    let (left, right) = (left?, right?);
+    ensure!(left == right, "{}", differences(&left, &right));
+    Ok(())
+}
+
+/// The kinds that the server lets one watch, and those that it does not, with objects of the former.
+async fn kinds_of(arm: &Arm) -> anyhow::Result<(Vec<Kind>, Vec<Kind>)> {
+    let client = arm.client().await?;
+    let discovery = Discovery::fetch(&client).await?;
+    let served = |resource: &Resource| discovery.find(&resource.group, &resource.version, &resource.plural);
+    let is_watched = |kind: &Kind| served(&kind.resource).is_some_and(|info| info.can_be_watched());
+    let (watched, others): (Vec<_>, Vec<_>) =
+        listable().into_iter().chain(unlistable()).partition(is_watched);
+
+    for Kind { resource, .. } in &watched {
+        let told = served(resource).map(|info| &info.resource);
+        assert_eq!(told, Some(resource), "what the server says of it, and the type");
+        // The real server has objects of its own. A definition needs more than a name.
+        if let Some(server) = arm.test_server()
+            && resource.kind != "CustomResourceDefinition"
+        {
+            create(server.cluster(), resource)?;
+        }
+    }
+    create_objects(arm.direct(), &watched).await?;
+    install_widgets(arm.direct()).await?;
+    let told = discovery.resources().iter().filter(|info| info.can_be_watched());
+    let told = told.filter(|info| info.resource.group != "example.com").map(|info| info.resource.to_string());
+    let known: BTreeSet<_> = watched.iter().map(|kind| kind.resource.to_string()).collect();
+    assert_eq!(
+        told.collect::<BTreeSet<_>>(),
+        known,
+        "the server's resources, and those that k8s-openapi has"
+    );
+    Ok((watched, others))
+}
+
+fn informers(kinds: &[Kind], factory: &SharedInformerFactory) -> Result<Vec<Box<dyn AnyInformer>>, Error> {
+    kinds.iter().map(|kind| (kind.informer)(factory)).collect()
+}
 
 #[test]
 fn every_kind_is_here() -> anyhow::Result<()> {
@@ -170,11 +282,14 @@ struct Kind {
 }
 
 impl Kind {
-    fn of<K: TypedResource + Decode>(module: &str, name: &str) -> Self {
+    fn of<K: TypedResource + Decode + PartialEq>(module: &str, name: &str) -> Self {
         Self {
             path: format!("{module}{name}"),
             resource: Resource::of::<K>(),
-            informer: |factory| Ok(Box::new(factory.informer::<K>()?)),
+            informer: |factory| {
+                let options = InformerOptions::<K>::new().keep_managed_fields();
+                Ok(Box::new(factory.informer_with(options)?))
+            },
         }
     }
 }
@@ -186,9 +301,12 @@ trait AnyInformer: Send + Sync {
     fn content(&self) -> BTreeMap<String, (String, String)>;
     fn status(&self) -> Status;
     fn status_changes(&self) -> StatusStream;
+    /// How many objects both have, which are all equal.
+    fn equals(&self, other: &dyn AnyInformer) -> anyhow::Result<usize>;
+    fn as_any(&self) -> &dyn Any;
 }
 
-impl<T: Send + Sync + 'static> AnyInformer for SharedInformer<T> {
+impl<T: PartialEq + Send + Sync + 'static> AnyInformer for SharedInformer<T> {
     fn resource(&self) -> &Resource {
         Self::resource(self)
     }
@@ -213,6 +331,22 @@ impl<T: Send + Sync + 'static> AnyInformer for SharedInformer<T> {
     fn status_changes(&self) -> StatusStream {
         Self::status_changes(self)
     }
+
+    fn equals(&self, other: &dyn AnyInformer) -> anyhow::Result<usize> {
+        let other: &Self = other.as_any().downcast_ref().context("informers of the same kind")?;
+        let (ours, theirs) = (self.unsynced_store().snapshot(), other.unsynced_store().snapshot());
+        let (content, others) = (self.content(), other.content());
+        ensure!(content == others, "{}", differences(&content, &others));
+        for (ours, theirs) in ours.iter().zip(theirs.iter()) {
+            let same = (ours.key, &ours.record.version) == (theirs.key, &theirs.record.version);
+            ensure!(same && ours.object() == theirs.object(), "{} differs", ours.key);
+        }
+        Ok(ours.len())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
 }
 
 /// A kind that the server does not have, or does not let one watch: the status says which and why.
@@ -228,6 +362,30 @@ async fn says_why_it_cannot(informer: &dyn AnyInformer) -> anyhow::Result<()> {
     let causes = [": 404 ", ": 405 ", "the list has no resourceVersion, so no watch can follow it"];
     let causes = &causes[..if name == LISTED_ONLY { 3 } else { 2 }];
     ensure!(error.contains(&name) && causes.iter().any(|cause| error.contains(cause)), "{error}");
+    Ok(())
+}
+
+/// Creates the objects of `objects.json`, unless they are there.
+async fn create_objects(client: &Client, kinds: &[Kind]) -> anyhow::Result<()> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all_kinds/objects.json");
+    let objects: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(file)?)?;
+    let mut refused = Vec::new();
+    for object in objects {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
+        let is_of = |resource: &Resource| resource.api_version() == api_version && resource.kind == kind;
+        let resource = kinds.iter().map(|kind| &kind.resource).find(|resource| is_of(resource));
+        // The real server serves no alphas, and not all betas.
+        let Some(resource) = resource else { continue };
+        let path = resource.path(object["metadata"]["namespace"].as_str());
+        let request = Request::post(&path).body(serde_json::to_vec(&object)?)?;
+        match client.request::<Value>(request).await {
+            Ok(_) => {}
+            Err(kube::Error::Api(status)) if status.code == 409 => {}
+            Err(error) => refused.push(format!("{kind}: {error}")),
+        }
+    }
+    ensure!(refused.is_empty(), "{refused:#?}");
     Ok(())
 }
 
