@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 
 pub use self::fetch::{Fetch, Fetched};
 pub use self::target::Target;
-use crate::figures::{Figures, Initial, Kept, Phase};
+use crate::figures::{Figures, Initial, Kept, Phase, Wire};
 use crate::meter::{Meter, print};
 
 /// What a client's process does.
@@ -38,6 +38,12 @@ pub struct Sync {
     /// Go on until a relist, which somebody else must force
     #[arg(long)]
     relist: bool,
+    /// In this format only, instead of as informers ask for it
+    #[arg(long)]
+    wire: Option<Wire>,
+    /// Then write each object as JSON, and decode each; lazy only
+    #[arg(long)]
+    access: bool,
 }
 
 /// A drain of Pods.

@@ -14,6 +14,12 @@ pub enum Kept {
     TenFields,
     /// As a tree of values, whatever the type: `DynamicObject`, or client-go's `Unstructured`.
     Dynamic,
+    /// As the bytes of the whole object, decoded on access as a typed one.
+    Lazy,
+    /// As the bytes of the metadata, which are all that the server sends.
+    LazyMetadata,
+    /// As the bytes of the whole object, decoded on access as a tree of values.
+    LazyDynamic,
 }
 
 /// How the first list comes.
@@ -44,6 +50,10 @@ pub enum Phase {
     Relist,
     /// The same bytes thrown away.
     Drain,
+    /// Each object of a synced informer written as JSON.
+    Json,
+    /// Each object of a synced informer decoded.
+    Decode,
 }
 
 /// What one phase of one client cost. All sizes in bytes, all times in microseconds.
@@ -80,6 +90,12 @@ pub struct Heap {
 }
 
 impl Figures {
+    /// CPU time per object, in microseconds.
+    #[must_use]
+    pub fn cpu_per_object(&self) -> f64 {
+        self.cpu_us as f64 / self.objects.max(1) as f64
+    }
+
     /// Settled heap per object.
     #[must_use]
     pub fn heap_per_object(&self) -> Option<f64> {
@@ -103,13 +119,16 @@ impl Kept {
             Self::Metadata => "metadata",
             Self::TenFields => "ten fields",
             Self::Dynamic => "dynamic",
+            Self::Lazy => "lazy",
+            Self::LazyMetadata => "lazy metadata",
+            Self::LazyDynamic => "lazy dynamic",
         }
     }
 
     /// Whether the server is asked for metadata only.
     #[must_use]
     pub fn is_metadata(self) -> bool {
-        self == Self::Metadata
+        matches!(self, Self::Metadata | Self::LazyMetadata)
     }
 }
 

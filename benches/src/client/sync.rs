@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use futures_util::StreamExt;
-use informer::{InformerOptions, InformerState, Resource, SharedInformer, SharedInformerFactory};
+use informer::source::WireFormat;
+use informer::{InformerOptions, InformerState, Lazy, Resource, SharedInformer, SharedInformerFactory};
 use k8s_openapi::api::core::v1::Pod;
 use kube::core::DynamicObject;
 
 use super::Sync;
 use super::ten_fields::TenFields;
-use crate::figures::{Figures, Initial, Kept, Phase};
+use crate::figures::{Figures, Initial, Kept, Phase, Wire};
 use crate::meter::{Meter, print};
 
 /// How long an informer may take to list.
@@ -23,15 +24,34 @@ impl Sync {
         let factory = SharedInformerFactory::builder(self.target.client().await?).build();
         let pods = Resource::of::<Pod>();
         match self.kept {
-            Kept::Typed => self.measure(&factory, |options| factory.informer_with::<Pod>(options)).await,
-            Kept::Metadata => self.measure(&factory, |options| factory.metadata::<Pod>(options)).await,
+            Kept::Typed => self.measure(&factory, |with| factory.informer_with::<Pod>(with)).await,
+            Kept::Metadata => self.measure(&factory, |with| factory.metadata::<Pod>(with)).await,
             Kept::TenFields => {
-                self.measure(&factory, |options| factory.informer_as::<TenFields>(pods, options)).await
+                self.measure(&factory, |with| factory.informer_as::<TenFields>(pods, with)).await
             }
             Kept::Dynamic => {
-                self.measure(&factory, |options| factory.informer_as::<DynamicObject>(pods, options)).await
+                self.measure(&factory, |with| factory.informer_as::<DynamicObject>(pods, with)).await
+            }
+            Kept::Lazy => {
+                self.measure(&factory, |with| factory.lazy_with::<Pod>(with)).await?;
+                if self.access { access(&factory.lazy_with::<Pod>(self.options())?).await } else { Ok(()) }
+            }
+            Kept::LazyMetadata => self.measure(&factory, |with| factory.lazy_metadata::<Pod>(with)).await,
+            Kept::LazyDynamic => {
+                self.measure(&factory, |with| factory.informer_as::<Lazy<DynamicObject>>(pods, with)).await
             }
         }
+    }
+
+    fn options<T>(&self) -> InformerOptions<T> {
+        InformerOptions::new()
+            .page_size(None)
+            .streaming_lists(self.initial == Initial::WatchList)
+            .wire_format(match self.wire {
+                None => WireFormat::Auto,
+                Some(Wire::Json) => WireFormat::Json,
+                Some(Wire::Protobuf) => WireFormat::Protobuf,
+            })
     }
 
     async fn measure<T: Send + std::marker::Sync + 'static>(
@@ -39,10 +59,8 @@ impl Sync {
         factory: &SharedInformerFactory,
         informer: impl FnOnce(InformerOptions<T>) -> Result<SharedInformer<T>, informer::Error>,
     ) -> Result<()> {
-        let options = InformerOptions::new().page_size(None);
-        let options = options.streaming_lists(self.initial == Initial::WatchList);
         let mut meter = Meter::start(self.counted);
-        let informer = informer(options)?;
+        let informer = informer(self.options())?;
         factory.start();
         informer.synced_within(PATIENCE).await?;
         meter.stop();
@@ -86,4 +104,23 @@ async fn listed<T: Send + std::marker::Sync + 'static>(
     ensure!(counters.undecodable == 0, "undecodable: {:?}", status.stale);
     let figures = meter.finish(phase, status.objects).await?;
     Ok(Figures { bytes: Some(counters.bytes), decoded: Some(counters.decoded - seen), ..figures })
+}
+
+/// What it takes to serve kept bytes, and to use them.
+async fn access(informer: &SharedInformer<Lazy<Pod>>) -> Result<()> {
+    let pods = informer.synced().await?.list();
+    let mut meter = Meter::start(false);
+    let mut json = Vec::new();
+    for pod in &pods {
+        json.clear();
+        pod.write_json(&mut json)?;
+        std::hint::black_box(&json);
+    }
+    meter.stop();
+    print(&meter.finish(Phase::Json, pods.len()).await?)?;
+    for pod in &pods {
+        std::hint::black_box(pod.decode()?);
+    }
+    meter.stop();
+    print(&meter.finish(Phase::Decode, pods.len()).await?)
 }

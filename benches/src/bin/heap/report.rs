@@ -20,6 +20,9 @@ fn name_of(kept: Kept) -> &'static str {
         Kept::Metadata => "metadata only",
         Kept::TenFields => "struct of ten fields",
         Kept::Dynamic => "`DynamicObject`",
+        Kept::Lazy => "`Lazy<Pod>`",
+        Kept::LazyMetadata => "metadata only, `Lazy`",
+        Kept::LazyDynamic => "`Lazy<DynamicObject>`",
     }
 }
 
@@ -40,7 +43,7 @@ pub(crate) fn table(measured: &[Measured]) -> String {
             let phase = match figures.phase {
                 Phase::First => "first list",
                 Phase::Relist => "relist",
-                Phase::Drain => "drain",
+                Phase::Drain | Phase::Json | Phase::Decode => "other",
             };
             let (settled, over) = heap(figures);
             let bytes = figures.bytes.unwrap_or_default() as usize;

@@ -49,7 +49,7 @@ pub(crate) async fn measure(
 
 async fn phases(run: Run, changed: usize, programs: &Programs, cluster: &mut Cluster) -> Result<Phases> {
     let excludable: Option<Target> = cluster.excludable()?;
-    let mode = Mode { counted: true, relist: excludable.is_some() };
+    let mode = Mode { counted: true, relist: excludable.is_some(), access: false };
     let mut informer = programs.start(run, &excludable.unwrap_or_else(|| cluster.target()), mode)?;
     let first = informer.next().await.context("first list")?;
     let relist = match mode.relist {

@@ -31,6 +31,8 @@ pub(crate) struct Mode {
     pub(crate) counted: bool,
     /// It goes on until a relist.
     pub(crate) relist: bool,
+    /// It writes and decodes what it keeps, if that is bytes.
+    pub(crate) access: bool,
 }
 
 /// A program that runs.
@@ -85,6 +87,7 @@ impl Programs {
             Library::Informer => {
                 let mut command = Command::new(&self.ours);
                 command.args(["sync", &argument(run.kept), &argument(run.initial), &target]);
+                command.args(["--wire", &argument(run.wire)]).args(mode.access.then_some("--access"));
                 command
             }
         };

@@ -76,12 +76,13 @@ fn stripped(run: Run) -> Run {
 /// Ours.
 pub(crate) fn ours(initial: Initial) -> Vec<Run> {
     let run = |kept, wire| run(Library::Informer, kept, wire, initial);
-    vec![
-        run(Kept::Typed, Wire::Json),
-        run(Kept::TenFields, Wire::Json),
-        run(Kept::Metadata, Wire::Json),
-        run(Kept::Dynamic, Wire::Json),
-    ]
+    let decoded = [Kept::Typed, Kept::TenFields, Kept::Metadata, Kept::Dynamic];
+    let kept_as_bytes = [Kept::Lazy, Kept::LazyMetadata, Kept::LazyDynamic];
+    kept_as_bytes
+        .into_iter()
+        .map(|kept| run(kept, Wire::Protobuf))
+        .chain([Wire::Protobuf, Wire::Json].into_iter().flat_map(|wire| decoded.map(|kept| run(kept, wire))))
+        .collect()
 }
 
 fn client_go(initial: Initial) -> Vec<Run> {

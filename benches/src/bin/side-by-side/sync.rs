@@ -79,7 +79,7 @@ impl Measured {
 
     /// CPU time per object, µs.
     fn cpu(&self, run: Run) -> Vec<Option<f64>> {
-        self.each(run, per_object)
+        self.each(run, Figures::cpu_per_object)
     }
 
     /// CPU time per object beyond its drain's, µs.
@@ -146,8 +146,4 @@ impl Measured {
              as client-go does, and what it received is counted unpacked. Medians of the rounds, ranges in parentheses.",
         )
     }
-}
-
-fn per_object(figures: &Figures) -> f64 {
-    figures.cpu_us as f64 / figures.objects.max(1) as f64
 }
