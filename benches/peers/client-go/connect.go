@@ -14,13 +14,14 @@ import (
 
 // connection is what every subcommand needs to reach a server.
 type connection struct {
-	kubeconfig, server, namespace, initial string
-	requests                               requests
+	kubeconfig, server, recording, namespace, initial string
+	requests                                          requests
 }
 
 func (c *connection) flags(set *flag.FlagSet) {
 	set.StringVar(&c.kubeconfig, "kubeconfig", "", "path of a kubeconfig, whose current context is used")
 	set.StringVar(&c.server, "server", "", "URL of a server that wants neither TLS nor a token")
+	set.StringVar(&c.recording, "recording", "", "path of a recorded answer, which is given to every list")
 	set.StringVar(&c.namespace, "namespace", "", "namespace of the informer; all of them if empty")
 	set.StringVar(&c.initial, "initial", "", "`list` to switch streaming lists off; else as client-go comes")
 }
@@ -43,13 +44,20 @@ func (c *connection) config() (*rest.Config, error) {
 		}
 	}
 	config := &rest.Config{Host: c.server}
-	if c.kubeconfig != "" {
+	switch {
+	case c.kubeconfig != "":
 		var err error
 		if config, err = clientcmd.BuildConfigFromFlags("", c.kubeconfig); err != nil {
 			return nil, err
 		}
-	} else if c.server == "" {
-		return nil, errors.New("--kubeconfig or --server is needed")
+	case c.recording != "":
+		recording, err := readRecording(c.recording)
+		if err != nil {
+			return nil, err
+		}
+		config.Transport = recording
+	case c.server == "":
+		return nil, errors.New("--kubeconfig, --server or --recording is needed")
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &counting{next, &c.requests} })
 	return config, nil

@@ -4,8 +4,8 @@
 // by `benches/src/bin/side-by-side`.
 //
 //	client-go history --kubeconfig FILE | --server URL --namespace NAME [--initial list] [--quiet] [--block]
-//	client-go sync    --kubeconfig FILE [--initial list] [--kind typed|metadata|dynamic] [--wire protobuf|json] [--strip]
-//	client-go drain   --kubeconfig FILE [--initial list] [--wire protobuf|json] [--metadata]
+//	client-go sync    --kubeconfig FILE | --recording FILE [--initial list] [--kind typed|metadata|dynamic] [--wire protobuf|json] [--strip]
+//	client-go drain   --kubeconfig FILE | --recording FILE [--initial list] [--wire protobuf|json] [--metadata]
 package main
 
 import (

@@ -18,7 +18,7 @@ use std::process::Stdio;
 use anyhow::{Context, Result, ensure};
 use clap::{Parser, Subcommand, ValueEnum};
 use informer_benches::client::{Client, Target};
-use informer_benches::figures::{Initial, Kept};
+use informer_benches::figures::{Figures, Initial, Kept, Wire};
 use informer_benches::load;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
@@ -70,10 +70,6 @@ async fn main() -> Result<()> {
 }
 
 async fn orchestrate(arguments: &Arguments) -> Result<()> {
-    let representations: &[Kept] = match arguments.check {
-        true => &[Kept::Typed, Kept::Metadata],
-        false => Kept::value_variants(),
-    };
     let (mut server, target) = match &arguments.kubeconfig {
         Some(path) => (None, Target::Kubeconfig(path.clone())),
         None => {
@@ -84,9 +80,10 @@ async fn orchestrate(arguments: &Arguments) -> Result<()> {
     };
     let changed = arguments.objects / 100;
     let mut measured = Vec::new();
-    for kept in representations {
+    for (kept, wire) in representations(arguments.check) {
         for initial in Initial::value_variants() {
-            measured.push(measure(server.as_mut(), &target, *kept, *initial, changed).await?);
+            let phases = measure(server.as_mut(), &target, (kept, wire, *initial), changed).await?;
+            measured.push(Measured { kept, wire, initial: *initial, phases });
         }
     }
     print!("{}", report::table(&measured));
@@ -98,20 +95,33 @@ async fn orchestrate(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
+/// How objects are kept, and how they come; all of them, or those that have limits of their own.
+fn representations(limited: bool) -> Vec<(Kept, Wire)> {
+    let decoded: &[Kept] = match limited {
+        true => &[Kept::Typed, Kept::Metadata],
+        false => &[Kept::Typed, Kept::Metadata, Kept::TenFields, Kept::Dynamic],
+    };
+    let kept_as_bytes: &[Kept] = match limited {
+        true => &[Kept::Lazy],
+        false => &[Kept::Lazy, Kept::LazyMetadata, Kept::LazyDynamic],
+    };
+    let both = decoded.iter().flat_map(|kept| [(*kept, Wire::Protobuf), (*kept, Wire::Json)]);
+    both.chain(kept_as_bytes.iter().map(|kept| (*kept, Wire::Protobuf))).collect()
+}
+
 /// Runs one informer in a process of its own.
 async fn measure(
     server: Option<&mut Server>,
     target: &Target,
-    kept: Kept,
-    initial: Initial,
+    (kept, wire, initial): (Kept, Wire, Initial),
     changed: usize,
-) -> Result<Measured> {
+) -> Result<Vec<Figures>> {
     let name = |value: Option<clap::builder::PossibleValue>| {
         value.map(|value| value.get_name().to_owned()).unwrap_or_default()
     };
     let mut process = Command::new(std::env::current_exe()?)
         .args(["sync", &name(kept.to_possible_value()), &name(initial.to_possible_value())])
-        .args([&target.argument()?, "--counted"])
+        .args([&target.argument()?, "--counted", "--wire", &name(wire.to_possible_value())])
         .args(server.is_some().then_some("--relist"))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -129,5 +139,5 @@ async fn measure(
     }
     let status = process.wait().await?;
     ensure!(status.success() && !phases.is_empty(), "the informer's process failed: {status}");
-    Ok(Measured { kept, initial, phases })
+    Ok(phases)
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use informer_benches::figures::{Figures, Initial, Kept, Phase};
+use informer_benches::figures::{Figures, Initial, Kept, Phase, Wire};
 
 const MB: usize = 1_000_000;
 
@@ -10,6 +10,7 @@ const MB: usize = 1_000_000;
 #[derive(Debug)]
 pub(crate) struct Measured {
     pub(crate) kept: Kept,
+    pub(crate) wire: Wire,
     pub(crate) initial: Initial,
     pub(crate) phases: Vec<Figures>,
 }
@@ -34,10 +35,10 @@ fn heap(figures: &Figures) -> (usize, usize) {
 /// Everything measured as a Markdown table.
 pub(crate) fn table(measured: &[Measured]) -> String {
     let mut text = String::from(
-        "| kept | initial | phase | objects | MB received | decoded | heap per object, bytes | heap settled, MB | high-water over settled, MB | VmHWM, MB | VmRSS, MB |\n\
-         |---|---|---|---|---|---|---|---|---|---|---|\n",
+        "| kept | wire | initial | phase | objects | MB received | decoded | heap per object, bytes | heap settled, MB | high-water over settled, MB | VmHWM, MB | VmRSS, MB |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
-    for Measured { kept, initial, phases } in measured {
+    for Measured { kept, wire, initial, phases } in measured {
         let mut before = 0;
         for figures in phases {
             let phase = match figures.phase {
@@ -49,8 +50,9 @@ pub(crate) fn table(measured: &[Measured]) -> String {
             let bytes = figures.bytes.unwrap_or_default() as usize;
             let _ = writeln!(
                 text,
-                "| {} | {} | {phase} | {} | {} | {} | {} | {} | {} | {} | {} |",
+                "| {} | {} | {} | {phase} | {} | {} | {} | {} | {} | {} | {} | {} |",
                 name_of(*kept),
+                wire.name(),
                 initial.name(),
                 figures.objects,
                 megabytes(bytes - before),
@@ -69,8 +71,8 @@ pub(crate) fn table(measured: &[Measured]) -> String {
 
 /// What is above its limit, in words.
 pub(crate) fn violations(measured: &Measured, objects: usize, changed: usize) -> Vec<String> {
-    let Measured { kept, initial, phases } = measured;
-    let who = format!("{}, {}", name_of(*kept), initial.name());
+    let Measured { kept, wire, initial, phases } = measured;
+    let who = format!("{}, {}, {}", name_of(*kept), wire.name(), initial.name());
     let mut found = Vec::new();
     let mut limit = |what: &str, is: usize, at_most: usize| {
         if is > at_most {
@@ -88,9 +90,13 @@ pub(crate) fn violations(measured: &Measured, objects: usize, changed: usize) ->
         let share = settled / 100 * 15;
         limit(&format!("high-water mark over settled ({phase:?}, G35)"), over, share);
         if *kept == Kept::Typed {
-            let missing = (objects * 8_000).saturating_sub(figures.bytes.unwrap_or_default() as usize);
+            let least = if *wire == Wire::Json { 8_000 } else { 5_500 };
+            let missing = (objects * least).saturating_sub(figures.bytes.unwrap_or_default() as usize);
             limit("number of bytes that the list is too short for these limits", missing, 0);
             limit(&format!("resident memory ({phase:?})"), figures.resident_peak, 750 * MB);
+        }
+        if *kept == Kept::Lazy {
+            limit(&format!("heap per object ({phase:?})"), settled / objects.max(1), 3_200);
         }
         if phase == Phase::Relist {
             // G7
@@ -127,7 +133,7 @@ mod tests {
             resident_peak: 700 * MB,
         };
         change(&mut relist);
-        Measured { kept, initial: Initial::List, phases: vec![relist] }
+        Measured { kept, wire: Wire::Json, initial: Initial::List, phases: vec![relist] }
     }
 
     #[test]
@@ -140,6 +146,7 @@ mod tests {
         assert_eq!(told(Kept::Typed, |figures| over(figures, 16)), 1);
         assert_eq!(told(Kept::Typed, |figures| figures.resident_peak = 751 * MB), 1);
         assert_eq!(told(Kept::Typed, |figures| figures.bytes = Some(700_000)), 1);
+        assert_eq!(told(Kept::Lazy, |_| {}), 1, "a megabyte each");
         assert_eq!(told(Kept::TenFields, |figures| figures.resident_peak = 751 * MB), 0);
         assert_eq!(told(Kept::Dynamic, |figures| figures.decoded = Some(2)), 1);
         assert_eq!(told(Kept::Dynamic, |figures| figures.objects = 99), 1);

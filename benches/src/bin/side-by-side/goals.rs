@@ -104,6 +104,19 @@ impl Goals<'_> {
         self.at_most("bytes to store: ten fields, µs per Pod", 4.0, replay(Kept::TenFields));
         self.at_most("bytes to store: metadata, µs per Pod", 4.0, replay(Kept::Metadata));
         self.at_most("bytes to store: typed, µs per Pod", 22.0, replay(Kept::Typed));
+        let ratio = |kept, other: fn(Initial) -> Run| {
+            move |goals: &Self, initial| {
+                let own = goals.replay.of(our(kept, Wire::Protobuf, initial));
+                Spread::ratios(&[own.median()], &[goals.replay.of(other(initial)).median()])
+            }
+        };
+        self.at_most("bytes to store: lazy over client-go protobuf", 1.0 / 6.0, ratio(Kept::Lazy, client_go));
+        self.at_most("bytes to store: typed over client-go protobuf", 0.5, ratio(Kept::Typed, client_go));
+        self.at_most(
+            "bytes to store: typed over kube-runtime stripped",
+            0.5,
+            ratio(Kept::Typed, kube_runtime_stripped),
+        );
         self.at_most("a lazy Pod written as JSON, µs", 8.0, |goals, initial| goals.replay.to_json(initial));
     }
 

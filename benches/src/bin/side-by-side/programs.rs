@@ -75,7 +75,7 @@ impl Programs {
         let mut command = match run.library {
             Library::ClientGo => {
                 let mut command = Command::new(&self.client_go);
-                command.args(["sync", "--kubeconfig", &target, "--kind", &argument(run.kept)]);
+                command.arg("sync").args(go_target(&target)).args(["--kind", &argument(run.kept)]);
                 command.args(["--wire", &argument(run.wire)]).args(as_list(run.initial));
                 command
             }
@@ -107,7 +107,7 @@ impl Programs {
         let mut command = match drain.client {
             HttpClient::Go => {
                 let mut command = Command::new(&self.client_go);
-                command.args(["drain", "--kubeconfig", &target, "--wire", &argument(drain.wire)]);
+                command.arg("drain").args(go_target(&target)).args(["--wire", &argument(drain.wire)]);
                 command.args(as_list(drain.initial));
                 command
             }
@@ -155,6 +155,14 @@ async fn succeed(mut command: Command) -> Result<()> {
     let status = command.status().await?;
     ensure!(status.success(), "{status}");
     Ok(())
+}
+
+/// As Go's flags have it.
+fn go_target(target: &str) -> [&str; 2] {
+    match target.strip_prefix("recording:") {
+        Some(path) => ["--recording", path],
+        None => ["--kubeconfig", target],
+    }
 }
 
 fn as_list(initial: Initial) -> Option<&'static str> {

@@ -143,7 +143,9 @@ impl Measured {
             "CPU time to the first sync",
             "User and system time of the client's process, from the start of the informer until it has synced. A *drain* is a \
              program with the same HTTP client that asks for the same bytes and throws them away; client-go's asks for gzip, \
-             as client-go does, and what it received is counted unpacked. Medians of the rounds, ranges in parentheses.",
+             as client-go does, and what it received is counted unpacked. A client that is faster than the server is woken for every small piece of the \
+             answer, a slower one finds many at a time: net figures of the cheapest clients are within that noise, and may be \
+             negative. Medians of the rounds, ranges in parentheses.",
         )
     }
 }
