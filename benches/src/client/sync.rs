@@ -5,7 +5,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use futures_util::StreamExt;
 use informer::source::WireFormat;
-use informer::{InformerOptions, InformerState, Lazy, Resource, SharedInformer, SharedInformerFactory};
+use informer::{
+    InformerOptions, InformerState, Lazy, Resource, SharedInformer, SharedInformerFactory, Status,
+};
 use k8s_openapi::api::core::v1::Pod;
 use kube::core::DynamicObject;
 
@@ -81,22 +83,9 @@ async fn listed<T: Send + std::marker::Sync + 'static>(
     phase: Phase,
     seen: u64,
 ) -> Result<Figures> {
-    let mut changes = informer.status_changes();
-    let status = loop {
-        let status = tokio::time::timeout(PATIENCE, changes.next()).await;
-        let status = status.context("no progress for 5 minutes")?.context("the informer stopped")?;
-        let counters = status.counters;
-        let listed = counters.decoded + counters.unchanged - seen;
-        if matches!(status.state, InformerState::Watching { .. }) && listed >= status.objects as u64 {
-            break status;
-        }
-        if matches!(status.state, InformerState::Stopped | InformerState::Degraded { .. })
-            && phase == Phase::First
-        {
-            bail!("the informer does not sync: {:?}", status.recent_errors);
-        }
-    };
-    drop(changes);
+    let status = tokio::time::timeout(PATIENCE, status_after(informer, phase, seen)).await;
+    let status =
+        status.with_context(|| format!("no {phase:?} after 5 minutes: {:?}", informer.status()))??;
     if phase == Phase::Relist {
         meter.stop();
     }
@@ -104,6 +93,25 @@ async fn listed<T: Send + std::marker::Sync + 'static>(
     ensure!(counters.undecodable == 0, "undecodable: {:?}", status.stale);
     let figures = meter.finish(phase, status.objects).await?;
     Ok(Figures { bytes: Some(counters.bytes), decoded: Some(counters.decoded - seen), ..figures })
+}
+
+async fn status_after<T: Send + std::marker::Sync + 'static>(
+    informer: &SharedInformer<T>,
+    phase: Phase,
+    seen: u64,
+) -> Result<Status> {
+    let mut changes = informer.status_changes();
+    loop {
+        let status = changes.next().await.context("the informer stopped")?;
+        let listed = status.counters.decoded + status.counters.unchanged - seen;
+        if matches!(status.state, InformerState::Watching { .. }) && listed >= status.objects as u64 {
+            return Ok(status);
+        }
+        let failed = matches!(status.state, InformerState::Stopped | InformerState::Degraded { .. });
+        if failed && phase == Phase::First {
+            bail!("the informer does not sync: {:?}", status.recent_errors);
+        }
+    }
 }
 
 /// What it takes to serve kept bytes, and to use them.
