@@ -1,6 +1,7 @@
 //! The API server, in a process of its own: its memory is not the informer's.
 
 use std::process::Stdio;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use informer_testkit::{TestServer, generate};
@@ -51,15 +52,19 @@ pub(crate) async fn serve(objects: usize) -> Result<()> {
     let mut round = 0;
     while let Some(order) = orders.next_line().await? {
         round += 1;
-        change(&server, order.parse()?, round)?;
+        change(&server, order.parse()?, round).await?;
         println!("done");
     }
     Ok(())
 }
 
-fn change(server: &TestServer, changed: usize, round: u32) -> Result<()> {
+async fn change(server: &TestServer, changed: usize, round: u32) -> Result<()> {
     server.faults().refuse_connections();
     server.faults().reset_connections();
+    // Or what changes now would still go out over them.
+    while server.faults().open_watches(None) > 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
     let pods = server.cluster().list("pods");
     let step = (pods.len() / changed.max(1)).max(1);
     for pod in pods.iter().step_by(step).take(changed) {
