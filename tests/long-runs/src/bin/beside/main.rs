@@ -24,13 +24,10 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
-use informer_benches::counting::Counting;
+use informer_benches::HEAP;
 
 use page::Outcome;
 use stage::Stage;
-
-#[global_allocator]
-static HEAP: Counting<std::alloc::System> = Counting::new(std::alloc::System);
 
 /// Puts client-go's informers and these side by side.
 #[derive(Debug, Parser)]

@@ -30,16 +30,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
-use informer_benches::counting::Counting;
-
-/// Counts what the informers hold, apart from what the allocator keeps of what they gave back.
-#[cfg(not(feature = "mimalloc"))]
-#[global_allocator]
-static HEAP: Counting<std::alloc::System> = Counting::new(std::alloc::System);
-
-#[cfg(feature = "mimalloc")]
-#[global_allocator]
-static HEAP: Counting<mimalloc::MiMalloc> = Counting::new(mimalloc::MiMalloc);
+// Counts what the informers hold, apart from what the allocator keeps of what they gave back.
+use informer_benches::HEAP;
 
 /// Lets informers follow a busy cluster whose API server is killed, and watches what they hold.
 #[derive(Debug, Parser)]
