@@ -25,7 +25,6 @@ run_tests! {
         g11_the_informer_goes_on_while_an_index_is_built;
     on_both_runtimes:
         g11_an_index_added_while_running_is_complete_and_missing_from_older_snapshots,
-        g11_other_tasks_have_their_turn_while_a_large_store_is_indexed,
         g11_an_index_function_that_panics_is_reported_and_harms_its_object_and_index_only,
         g12_selectors_use_label_indexes_and_agree_with_a_scan,
         g12_the_selectors_of_an_informer_work_on_the_server,
@@ -33,6 +32,9 @@ run_tests! {
         g14_a_version_that_cannot_be_ordered_cannot_be_waited_for,
         objects_may_be_kept_as_ones_own_struct_as_metadata_or_dynamically,
         for_resource_suggests_what_may_have_been_meant;
+    on_one_thread:
+        // Where the turn must be given up for another to have it.
+        g11_other_tasks_have_their_turn_while_a_large_store_is_indexed;
     on_a_paused_clock:
         a_controller_hands_every_delta_to_ones_own_function_and_syncs_on_time,
         an_informer_with_a_single_handler_runs_in_the_callers_task;
