@@ -28,8 +28,10 @@ run_tests! {
         g31_errors_say_what_to_do,
         g31_failures_of_a_streaming_list_are_failures_of_a_list,
         g31_an_unreachable_server_is_named_and_asked_about,
-        g31_the_status_tells_each_state_and_its_stream_ends_with_the_informer,
         g34_tokens_and_contents_never_show;
+    on_one_thread:
+        // Where whoever reads the stream has a turn between one state and the next.
+        g31_the_status_tells_each_state_and_its_stream_ends_with_the_informer;
     on_a_paused_clock:
         g32_a_typed_informer_waits_for_its_resource_and_outlives_its_removal,
         g32_only_three_absences_over_30_s_empty_the_store,
