@@ -2,10 +2,12 @@
 
 mod deltas;
 mod gateway;
+mod protobuf;
 mod selectors;
 mod wire;
 
 pub use deltas::deltas;
 pub use gateway::gateway_query;
+pub use protobuf::protobuf;
 pub use selectors::selectors;
 pub use wire::{json_list, protobuf_list, protobuf_watch, watch};
