@@ -9,6 +9,7 @@ use informer::{HandlerOptions, Index};
 use informer_tests::observe::{DEADLINE, GateKeeper, History, Identified, Scene, comes_true};
 use informer_tests::on_both_arms;
 
+use crate::common::is_back;
 use crate::form::value_of;
 use crate::objects::Objects;
 
@@ -135,6 +136,7 @@ on_both_arms!(own g01_g07_a_server_that_dies_and_comes_back_costs_what_changed, 
     comes_true("the outage is told", || !maps.status().recent_errors.is_empty()).await?;
     assert_eq!(lister.len(), 3, "the store stays through an outage");
     arm.start_server().await?;
+    is_back(&arm).await?;
     objects.create("d", "1").await?;
     scene.settles(&maps, &objects.path(), &[&seen]).await?;
     assert_eq!(seen.text(), "*a#1 *b#1 *c#1 +d#1");
