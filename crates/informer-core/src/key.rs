@@ -28,15 +28,25 @@ pub struct ObjectKey(Arc<str>);
 /// as strings compares the namespaces first (`a/x` before `a-b/x`, which `/` would reverse).
 const SEPARATOR: char = '\0';
 
+/// Of a namespace and a name as servers allow them, which are 63 and 253 bytes long.
+const LONGEST: usize = 63 + 1 + 253;
+
 impl ObjectKey {
     /// The key of a namespaced object; an empty `namespace` makes it the key of a cluster-scoped one.
     #[must_use]
     pub fn namespaced(namespace: &str, name: &str) -> Self {
-        let mut text = String::with_capacity(namespace.len() + 1 + name.len());
-        text.push_str(namespace);
-        text.push(SEPARATOR);
-        text.push_str(name);
-        Self(text.into())
+        // Put together on the stack, so that there is one allocation only.
+        let mut buffer = [0; LONGEST];
+        let length = namespace.len() + 1 + name.len();
+        if let Some(text) = buffer.get_mut(..length) {
+            // What lies between them is the separator.
+            text[..namespace.len()].copy_from_slice(namespace.as_bytes());
+            text[namespace.len() + 1..].copy_from_slice(name.as_bytes());
+            if let Ok(text) = str::from_utf8(text) {
+                return Self(text.into());
+            }
+        }
+        Self([namespace, name].join("\0").into())
     }
 
     /// The key of a cluster-scoped object.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use informer_core::wire::{HeadError, ObjectHead};
 use k8s_protobuf::{Entries, Kind};
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use crate::decode::{Decode, DecodeError, RawObject, Wire};
@@ -241,7 +242,12 @@ impl<K> Lazy<K> {
 impl<K: 'static> Decode for Lazy<K> {
     fn decode(raw: RawObject<'_>) -> Result<Self, DecodeError> {
         Ok(match raw.wire {
-            Wire::Json(json) => Self::of_json(json, raw.api_version, raw.kind),
+            Wire::Json(json) => {
+                // What is served from here must be JSON.
+                serde_json::from_slice::<IgnoredAny>(json)
+                    .map_err(|_| DecodeError { path: ".".to_owned(), message: "invalid JSON".to_owned() })?;
+                Self::of_json(json, raw.api_version, raw.kind)
+            }
             Wire::Protobuf(kind, message) => Self::of_message(kind, message),
         })
     }

@@ -16,7 +16,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::error::Missing;
 use crate::registration::{RegistrationInner, leave_running_callback};
-use crate::status::{Live, Meter, RegistrationStatus, Status, count};
+use crate::status::{InformerState, Live, Meter, Reached, RegistrationStatus, Status, count};
 use crate::{Error, Resource, Scope};
 
 /// How long a wait goes on before it is said in the log that nobody has started the informer.
@@ -33,6 +33,7 @@ pub(crate) struct Shared<T> {
     pipeline: Mutex<Pipeline<T>>,
     pub(crate) reader: Reader<T>,
     pub(crate) live: watch::Sender<Live>,
+    pub(crate) reached: watch::Sender<Reached>,
     pub(crate) meter: Meter,
     /// How many streams of status changes there are.
     pub(crate) status_readers: AtomicUsize,
@@ -81,6 +82,7 @@ impl<T> Shared<T> {
             reader: pipeline.store().reader(),
             pipeline: Mutex::new(pipeline),
             live: watch::Sender::new(Live::new()),
+            reached: watch::Sender::new(Reached::new()),
             meter: Meter::default(),
             status_readers: AtomicUsize::new(0),
             registrations: Mutex::new(Vec::new()),
@@ -139,14 +141,15 @@ impl<T> Shared<T> {
         let registrations: Vec<RegistrationStatus> =
             self.registrations().iter().map(|registration| registration.status()).collect();
         let objects = self.reader.snapshot().len();
+        let reached = self.reached.borrow().clone();
         let live = self.live.borrow();
         Status {
             resource: self.resource.to_string(),
             scope: self.scope.to_string(),
             state: live.state.clone(),
             objects,
-            version: live.version.clone(),
-            has_synced: live.has_synced,
+            version: reached.version,
+            has_synced: reached.has_synced,
             counters: self.meter.read(),
             recent_errors: live.recent_errors.iter().cloned().collect(),
             undecodable: live.stale.len(),
@@ -169,7 +172,8 @@ impl<T> Shared<T> {
     /// Ends the informer's part in all registrations; called once, by its task or for want of one.
     pub(crate) fn finish(&self) {
         self.pipeline().finish();
-        self.live.send_modify(|live| live.state = crate::status::InformerState::Stopped);
+        self.live.send_modify(|live| live.state = InformerState::Stopped);
+        self.reached.send_modify(|reached| reached.stopped = true);
     }
 
     /// Stops everything and waits for the tasks; callbacks that are still running after `deadline` are left
@@ -184,7 +188,7 @@ impl<T> Shared<T> {
             self.abandoning.cancel();
             self.ended(inside).await;
         }
-        if !self.live.borrow().is_stopped() {
+        if !self.reached.borrow().stopped {
             // It was never started, so no task could say so.
             self.finish();
         }

@@ -130,8 +130,8 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     /// Dropping the future does not stop the informer; [`stop`](Self::stop) or dropping all handles does.
     pub async fn run(&self) {
         self.start();
-        let mut live = self.shared.live.subscribe();
-        _ = live.wait_for(|live| live.is_stopped()).await;
+        let mut reached = self.shared.reached.subscribe();
+        _ = reached.wait_for(|reached| reached.stopped).await;
     }
 
     /// Stops the informer, lets running callbacks return, and comes back when all its tasks have ended, or
@@ -287,11 +287,10 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     /// # Cancel safety
     /// Dropping the future ends the wait and nothing else.
     pub async fn synced(&self) -> Result<Lister<T>, Error> {
-        let mut live = self.shared.live.subscribe();
+        let mut reached = self.shared.reached.subscribe();
         let synced = async {
-            let reached =
-                live.wait_for(|live| live.has_synced || live.hopeless.is_some() || live.is_stopped());
-            reached.await.map(|live| (live.has_synced, live.hopeless.clone()))
+            let reached = reached.wait_for(|it| it.has_synced || it.hopeless.is_some() || it.stopped);
+            reached.await.map(|reached| (reached.has_synced, reached.hopeless.clone()))
         };
         let reached = warning_if_unstarted(&self.shared.name, || self.owner.is_started(), synced).await;
         match reached {
@@ -317,7 +316,7 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     /// Whether the first complete list is in the store.
     #[must_use]
     pub fn has_synced(&self) -> bool {
-        self.shared.live.borrow().has_synced
+        self.shared.reached.borrow().has_synced
     }
 
     /// The store, synced or not: before the first list it is empty, and says nothing about the cluster.
@@ -341,15 +340,13 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
         if !wanted.is_ordered() {
             return Err(Error::UnorderedVersion { version: wanted.to_string() });
         }
-        let mut live = self.shared.live.subscribe();
-        let epoch = live.borrow().epoch;
+        let mut reached = self.shared.reached.subscribe();
+        let epoch = reached.borrow().epoch;
         let wait = async {
-            let reached = live.wait_for(|live| {
-                live.has_synced && live.version.has_reached(&wanted)
-                    || live.epoch != epoch
-                    || live.is_stopped()
+            let reached = reached.wait_for(|it| {
+                it.has_synced && it.version.has_reached(&wanted) || it.epoch != epoch || it.stopped
             });
-            reached.await.map(|live| (live.epoch == epoch, live.version.has_reached(&wanted)))
+            reached.await.map(|reached| (reached.epoch == epoch, reached.version.has_reached(&wanted)))
         };
         match warning_if_unstarted(&self.shared.name, || self.owner.is_started(), wait).await {
             Ok((true, true)) => Ok(()),

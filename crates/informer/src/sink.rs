@@ -46,13 +46,18 @@ impl<T: Send + Sync + 'static> Sink<T> for SharedSink<T> {
         let has_synced = pipeline.has_synced();
         drop(pipeline);
         let snapshot = self.shared.reader.snapshot();
-        self.shared.live.send_modify(|live| {
-            if has_synced && !live.has_synced {
-                live.hopeless = None;
+        let (version, epoch) = (snapshot.version(), snapshot.epoch());
+        self.shared.reached.send_if_modified(|reached| {
+            if reached.has_synced == has_synced && reached.version == *version && reached.epoch == epoch {
+                return false;
             }
-            live.has_synced = has_synced;
-            live.version = snapshot.version().clone();
-            live.epoch = snapshot.epoch();
+            if has_synced && !reached.has_synced {
+                reached.hopeless = None;
+            }
+            reached.has_synced = has_synced;
+            reached.version.clone_from(version);
+            reached.epoch = epoch;
+            true
         });
         self.shared.report_faults(faults);
     }
@@ -126,9 +131,9 @@ impl<T: Send + Sync + 'static> Sink<T> for SharedSink<T> {
             Report::NothingDecodes { objects, cause } => {
                 let informer = self.shared.name.clone();
                 let error = Error::NothingDecodes { informer, objects, cause: cause.to_owned() };
-                self.shared.live.send_modify(|live| {
-                    if !live.has_synced {
-                        live.hopeless = Some(error);
+                self.shared.reached.send_modify(|reached| {
+                    if !reached.has_synced {
+                        reached.hopeless = Some(error);
                     }
                 });
             }

@@ -223,34 +223,28 @@ impl fmt::Display for InformerState {
     }
 }
 
-/// What waits watch: changed by the informer's task only.
+/// What readers of the status watch: changed by the informer's task only.
 #[derive(Debug, Clone)]
 pub(crate) struct Live {
     pub(crate) state: InformerState,
+    pub(crate) recent_errors: VecDeque<RecentError>,
+    pub(crate) stale: BTreeMap<ObjectKey, String>,
+}
+
+/// What waits watch. Not a part of [`Live`], so that the progress of a list does not wake whoever waits for its end.
+#[derive(Debug, Clone)]
+pub(crate) struct Reached {
     pub(crate) has_synced: bool,
     pub(crate) version: ResourceVersion,
     pub(crate) epoch: u64,
-    pub(crate) recent_errors: VecDeque<RecentError>,
-    pub(crate) stale: BTreeMap<ObjectKey, String>,
     /// The error that waiting for the first list ends with, until a list comes right (G20).
     pub(crate) hopeless: Option<Error>,
+    pub(crate) stopped: bool,
 }
 
 impl Live {
     pub(crate) fn new() -> Self {
-        Self {
-            state: InformerState::NotStarted,
-            has_synced: false,
-            version: ResourceVersion::unset(),
-            epoch: 0,
-            recent_errors: VecDeque::new(),
-            stale: BTreeMap::new(),
-            hopeless: None,
-        }
-    }
-
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.state == InformerState::Stopped
+        Self { state: InformerState::NotStarted, recent_errors: VecDeque::new(), stale: BTreeMap::new() }
     }
 
     pub(crate) fn error(&mut self, phase: &'static str, message: String) {
@@ -267,6 +261,18 @@ impl Live {
     pub(crate) fn stale_objects(&self) -> Vec<StaleObject> {
         let named = self.stale.iter().take(NAMED_STALE);
         named.map(|(key, cause)| StaleObject { key: key.clone(), cause: cause.clone() }).collect()
+    }
+}
+
+impl Reached {
+    pub(crate) fn new() -> Self {
+        Self {
+            has_synced: false,
+            version: ResourceVersion::unset(),
+            epoch: 0,
+            hopeless: None,
+            stopped: false,
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use crate::wire::{Reader, Value, put_varint};
 
 /// The field of any object that holds its `ObjectMeta`, and fields of that.
 const METADATA: u32 = 1;
+const METADATA_TAG: u64 = (METADATA as u64) << 3 | 2;
 const NAME: u32 = 1;
 const NAMESPACE: u32 = 3;
 const UID: u32 = 5;
@@ -30,7 +31,7 @@ const MANAGED_FIELDS: u32 = 17;
 /// assert_eq!(metadata.label("app"), Some("web"));
 /// # Ok::<(), k8s_protobuf::Error>(())
 /// ```
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Metadata<'a> {
     /// The name; empty where there is none.
     pub name: &'a str,
@@ -40,9 +41,22 @@ pub struct Metadata<'a> {
     pub uid: &'a str,
     /// The resource version; empty where there is none.
     pub resource_version: &'a str,
-    /// Whether there is an entry in `managedFields`.
-    pub has_managed_fields: bool,
+    managed: Managed,
     object: &'a [u8],
+}
+
+/// Where an object's managed fields stand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Managed {
+    None,
+    /// In one run, as servers write them. The places of the object's metadata, of its content, and of the run in that.
+    Run {
+        field: usize,
+        content: usize,
+        end: usize,
+        run: (usize, usize),
+    },
+    Scattered,
 }
 
 impl<'a> Metadata<'a> {
@@ -52,37 +66,77 @@ impl<'a> Metadata<'a> {
     /// # Errors
     /// When the message, or that of its metadata, is not whole, or one of the fields here is not UTF-8.
     pub fn of(object: &'a [u8]) -> Result<Self, Error> {
-        let mut metadata = Self {
-            name: "",
-            namespace: "",
-            uid: "",
-            resource_version: "",
-            has_managed_fields: false,
-            object,
-        };
+        let mut metadata =
+            Self { name: "", namespace: "", uid: "", resource_version: "", managed: Managed::None, object };
         let mut fields = Reader::new(object);
-        while let Some((number, value)) = fields.next()? {
+        loop {
+            let field = object.len() - fields.rest().len();
+            let Some((number, value)) = fields.next()? else { return Ok(metadata) };
             if number == METADATA {
-                metadata.read(value.bytes()?)?;
+                let content = value.bytes()?;
+                let end = object.len() - fields.rest().len();
+                let run = metadata.read(content)?;
+                metadata.managed = match (metadata.managed, run) {
+                    (managed, (from, to)) if from == to => managed,
+                    (Managed::None, run) => Managed::Run { field, content: end - content.len(), end, run },
+                    _ => Managed::Scattered,
+                };
             }
         }
-        Ok(metadata)
     }
 
-    fn read(&mut self, message: &'a [u8]) -> Result<(), Error> {
+    /// Returns where the managed fields stand in `message`; empty if there are none.
+    fn read(&mut self, message: &'a [u8]) -> Result<(usize, usize), Error> {
         let mut fields = Reader::new(message);
-        while let Some((number, value)) = fields.next()? {
+        let mut managed = (0, 0);
+        loop {
+            let at = message.len() - fields.rest().len();
+            let Some((number, value)) = fields.next()? else { return Ok(managed) };
             match number {
                 NAME => self.name = text(value)?,
                 NAMESPACE => self.namespace = text(value)?,
                 UID => self.uid = text(value)?,
                 RESOURCE_VERSION => self.resource_version = text(value)?,
                 LABELS | ANNOTATIONS => drop(entry(value.bytes()?)?),
-                MANAGED_FIELDS => self.has_managed_fields = true,
+                MANAGED_FIELDS => {
+                    let end = message.len() - fields.rest().len();
+                    match managed {
+                        (_, 0) => managed = (at, end),
+                        (start, last) if last == at => managed = (start, end),
+                        _ => self.managed = Managed::Scattered,
+                    }
+                }
                 _ => {}
             }
         }
-        Ok(())
+    }
+
+    /// Whether there is an entry in `managedFields`.
+    #[must_use]
+    pub fn has_managed_fields(&self) -> bool {
+        !matches!(self.managed, Managed::None)
+    }
+
+    /// The message of the object without its managed fields: the object itself if there are none, else put together in
+    /// `scratch`, whose content is replaced. Everything else stays as it is, byte for byte.
+    #[must_use]
+    pub fn without_managed_fields(&self, scratch: &'a mut Vec<u8>) -> &'a [u8] {
+        let object = self.object;
+        let Managed::Run { field, content, end, run: (from, to) } = self.managed else {
+            return match self.managed {
+                // It is whole, as is known since it was read.
+                Managed::Scattered => without_scattered(object, scratch).unwrap_or(object),
+                _ => object,
+            };
+        };
+        scratch.clear();
+        scratch.reserve(object.len() - (to - from));
+        scratch.extend_from_slice(&object[..field]);
+        put_varint(METADATA_TAG, scratch);
+        put_varint((end - content - (to - from)) as u64, scratch);
+        scratch.extend_from_slice(&object[content..content + from]);
+        scratch.extend_from_slice(&object[content + to..]);
+        scratch
     }
 
     /// The labels: keys and values, in the order of the bytes, which for what a server sends is that of the keys.
@@ -179,9 +233,11 @@ impl std::fmt::Debug for Entries<'_> {
 /// # Ok::<(), k8s_protobuf::Error>(())
 /// ```
 pub fn without_managed_fields<'a>(object: &'a [u8], scratch: &'a mut Vec<u8>) -> Result<&'a [u8], Error> {
-    if !Metadata::of(object)?.has_managed_fields {
-        return Ok(object);
-    }
+    Ok(Metadata::of(object)?.without_managed_fields(scratch))
+}
+
+/// For objects whose managed fields stand apart, or that have more than one metadata.
+fn without_scattered<'a>(object: &[u8], scratch: &'a mut Vec<u8>) -> Result<&'a [u8], Error> {
     scratch.clear();
     scratch.reserve(object.len());
     let mut fields = Reader::new(object);
@@ -194,7 +250,7 @@ pub fn without_managed_fields<'a>(object: &'a [u8], scratch: &'a mut Vec<u8>) ->
         }
         let metadata = value.bytes()?;
         let kept = kept(metadata)?;
-        put_varint(u64::from(METADATA) << 3 | 2, scratch);
+        put_varint(METADATA_TAG, scratch);
         put_varint(kept.iter().map(|part| part.len() as u64).sum(), scratch);
         kept.iter().for_each(|part| scratch.extend_from_slice(part));
     }
@@ -262,9 +318,9 @@ mod tests {
         let mut object = object(&metadata);
         put_bytes(2, b"whatever", &mut object);
         let metadata = Metadata::of(&object).unwrap();
-        let Metadata { name, namespace, uid, resource_version, has_managed_fields, .. } = metadata;
+        let Metadata { name, namespace, uid, resource_version, .. } = metadata;
         assert_eq!((name, namespace, uid, resource_version), ("a", "default", "u-1", "7"));
-        assert!(!has_managed_fields);
+        assert!(!metadata.has_managed_fields());
         assert_eq!(metadata.labels().collect::<Vec<_>>(), [("app", "web")]);
         assert_eq!(metadata.annotation("note"), Some("x"));
         assert_eq!(metadata.label("note"), None);

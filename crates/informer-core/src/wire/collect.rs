@@ -10,6 +10,9 @@ pub(super) struct Collector {
     limit: usize,
 }
 
+/// So much memory is taken on a sender's word.
+const RESERVED: usize = 64 * 1024;
+
 /// The value is larger than the limit.
 #[derive(Debug)]
 pub(super) struct TooLarge;
@@ -33,6 +36,12 @@ impl Collector {
         self.check(bytes.len())?;
         self.carry.extend_from_slice(bytes);
         Ok(())
+    }
+
+    /// Like [`keep`](Self::keep), for a value of which `more` bytes will follow, if its sender says the truth.
+    pub(super) fn keep_of(&mut self, bytes: &[u8], more: usize) -> Result<(), TooLarge> {
+        self.carry.reserve(bytes.len() + more.min(RESERVED));
+        self.keep(bytes)
     }
 
     /// The value whose last bytes are `chunk[start..end]`; without a copy if these are all of it.

@@ -66,6 +66,19 @@ impl WatchFrame {
         Ok(Self { kind, object: WireObject::Json(object) })
     }
 
+    /// Takes a frame apart that has exactly one object or array as a member, if it is written as servers do.
+    pub(super) fn around_object(frame: &Bytes) -> Option<Self> {
+        let rest = frame.strip_prefix(br#"{"type":""#)?;
+        let (name, rest) = rest.split_at_checked(rest.iter().take(16).position(|byte| *byte == b'"')?)?;
+        // A brace before the last one closes the only object that there is.
+        let object = rest.strip_prefix(br#"","object":"#)?.strip_suffix(b"}")?;
+        if object.first() != Some(&b'{') || object.last() != Some(&b'}') {
+            return None;
+        }
+        let kind = WatchEventType::of(std::str::from_utf8(name).ok()?).ok()?;
+        Some(Self { kind, object: WireObject::Json(frame.slice_ref(object)) })
+    }
+
     /// Takes the message of one frame apart, without copying the object, whose envelope it takes off.
     ///
     /// # Errors

@@ -47,6 +47,7 @@ pub struct ObjectHead<'a> {
     /// Where `metadata.managedFields` stands in the text, in bytes: key, value, and the comma that would be
     /// left over. `None` if the object has none, or (which no server writes) more than one, or is no text.
     pub managed_fields: Option<Range<usize>>,
+    pub(super) message: Option<Metadata<'a>>,
 }
 
 impl<'a> ObjectHead<'a> {
@@ -58,6 +59,27 @@ impl<'a> ObjectHead<'a> {
         match object {
             Wire::Json(json) => Self::parse(json),
             Wire::Protobuf(kind, message) => Self::read(kind, &Metadata::of(message)?).named(),
+        }
+    }
+
+    /// Like [`of`](Self::of), but a JSON text is read up to the end of its metadata only, as is enough for objects that
+    /// are decoded afterwards: what follows is not checked, and `apiVersion` and `kind` are empty if they stand there.
+    ///
+    /// # Errors
+    /// When the bytes are not the beginning of an object, what is read has the wrong type, or there is no name.
+    ///
+    /// # Examples
+    /// ```
+    /// use informer_core::wire::{ObjectHead, Wire};
+    ///
+    /// let head = ObjectHead::glance(Wire::Json(br#"{"metadata":{"name":"web-0"},"spec":{"and so on"#))?;
+    /// assert_eq!(head.name, "web-0");
+    /// # Ok::<(), informer_core::wire::HeadError>(())
+    /// ```
+    pub fn glance(object: Wire<'a>) -> Result<Self, HeadError> {
+        match object {
+            Wire::Json(json) => Self::read_json(json, true)?.named(),
+            Wire::Protobuf(..) => Self::of(object),
         }
     }
 
@@ -86,6 +108,7 @@ impl<'a> ObjectHead<'a> {
             version: ResourceVersion::new(metadata.resource_version),
             initial_events_end: false,
             managed_fields: None,
+            message: Some(*metadata),
         }
     }
 
@@ -106,14 +129,23 @@ impl<'a> ObjectHead<'a> {
     /// # Errors
     /// When the text is not one JSON object, or what is read has the wrong type.
     pub fn parse_bookmark(json: &'a [u8]) -> Result<Self, HeadError> {
-        let mut draft = Draft::default();
-        members::read(json, &mut draft).map_err(|error| {
-            let offset = error_offset(json, &error);
-            match error.classify() {
-                serde_json::error::Category::Data => HeadError::WrongType { field: draft.reading(), offset },
-                _ => HeadError::Malformed { offset },
+        Self::read_json(json, false)
+    }
+
+    fn read_json(json: &'a [u8], only_metadata: bool) -> Result<Self, HeadError> {
+        let mut draft = Draft { only_metadata, ..Draft::default() };
+        match members::read(json, &mut draft) {
+            Err(error) if !draft.is_enough() => {
+                let offset = error_offset(json, &error);
+                return Err(match error.classify() {
+                    serde_json::error::Category::Data => {
+                        HeadError::WrongType { field: draft.reading(), offset }
+                    }
+                    _ => HeadError::Malformed { offset },
+                });
             }
-        })?;
+            _ => {}
+        }
         let Draft { api_version, kind, metadata, .. } = draft;
         Ok(Self {
             api_version,
@@ -127,6 +159,7 @@ impl<'a> ObjectHead<'a> {
                 ManagedFields::Once(value) => Some(member_span(json, value)),
                 ManagedFields::None | ManagedFields::Repeated => None,
             },
+            message: None,
         })
     }
 
@@ -202,6 +235,9 @@ struct Draft<'a> {
     kind: Cow<'a, str>,
     metadata: JsonMetadata<'a>,
     reading: Option<&'static str>,
+    /// Nothing behind the metadata is of interest.
+    only_metadata: bool,
+    has_metadata: bool,
 }
 
 impl Draft<'_> {
@@ -229,10 +265,15 @@ impl<'de> Members<'de> for Draft<'de> {
                 self.reading = Some("metadata");
                 self.metadata = JsonMetadata::default();
                 map.next_value_seed(Object(&mut self.metadata))?;
+                self.has_metadata = true;
             }
             _ => skip(map)?,
         }
         Ok(())
+    }
+
+    fn is_enough(&self) -> bool {
+        self.only_metadata && self.has_metadata
     }
 }
 

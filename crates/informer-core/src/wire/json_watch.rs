@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::collect::Collector;
 use super::scan::Scanner;
-use super::{FrameError, is_white_space};
+use super::{FrameError, WatchFrame, is_white_space};
 
 /// Cuts the JSON body of a watch into frames, as its chunks come.
 ///
@@ -61,10 +61,39 @@ impl JsonWatchSplitter {
     /// returns the same error from then on.
     #[expect(clippy::needless_pass_by_value, reason = "frames share the chunk's memory")]
     pub fn push(&mut self, chunk: Bytes, out: &mut Vec<Bytes>) -> Result<(), FrameError> {
+        self.push_to(&chunk, |frame, _| {
+            out.push(frame);
+            Ok(())
+        })
+    }
+
+    /// Like [`push`](Self::push), with each frame taken apart. Objects are not checked to be valid JSON, which who reads
+    /// or decodes them will find out, but only to be nested as it is.
+    ///
+    /// # Errors
+    /// As `push`, and those of [`WatchFrame::parse`].
+    #[expect(clippy::needless_pass_by_value, reason = "frames share the chunk's memory")]
+    pub fn push_parsed(&mut self, chunk: Bytes, out: &mut Vec<WatchFrame>) -> Result<(), FrameError> {
+        self.push_to(&chunk, |frame, members| {
+            // With a single object inside, it is clear where that stands.
+            let parsed = if members == 1 { WatchFrame::around_object(&frame) } else { None };
+            out.push(match parsed {
+                Some(parsed) => parsed,
+                None => WatchFrame::parse(&frame)?,
+            });
+            Ok(())
+        })
+    }
+
+    fn push_to(
+        &mut self,
+        chunk: &Bytes,
+        out: impl FnMut(Bytes, u32) -> Result<(), FrameError>,
+    ) -> Result<(), FrameError> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
         }
-        let result = self.advance(&chunk, out);
+        let result = self.advance(chunk, out);
         self.failed = result.clone().err();
         self.consumed += chunk.len() as u64;
         result
@@ -88,7 +117,12 @@ impl JsonWatchSplitter {
         }
     }
 
-    fn advance(&mut self, chunk: &Bytes, out: &mut Vec<Bytes>) -> Result<(), FrameError> {
+    /// Gives each frame to `out`, with the number of objects and arrays that are its members.
+    fn advance(
+        &mut self,
+        chunk: &Bytes,
+        mut out: impl FnMut(Bytes, u32) -> Result<(), FrameError>,
+    ) -> Result<(), FrameError> {
         let mut at = 0;
         while at < chunk.len() {
             if !self.in_frame {
@@ -113,9 +147,10 @@ impl JsonWatchSplitter {
                 return kept.map_err(|_| self.too_large(at));
             };
             let frame = self.collector.complete(chunk, at, at + length);
-            out.push(frame.map_err(|_| self.too_large(at))?);
+            let frame = frame.map_err(|_| self.too_large(at))?;
             self.in_frame = false;
             at += length;
+            out(frame, self.scanner.take_members())?;
         }
         Ok(())
     }

@@ -10,6 +10,11 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
 pub(super) trait Members<'de> {
     /// Reads the value of `key` from `map`, exactly one. Of members with the same key the last one counts.
     fn member<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error>;
+
+    /// Whether the rest of the object is not to be read, which makes reading it fail.
+    fn is_enough(&self) -> bool {
+        false
+    }
 }
 
 /// Reads an object, or `null` as one without members.
@@ -38,6 +43,9 @@ impl<'de, M: Members<'de>> Visitor<'de> for Object<'_, M> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key::<Text<'de>>()? {
             self.0.member(&key.0, &mut map)?;
+            if self.0.is_enough() {
+                break;
+            }
         }
         Ok(())
     }

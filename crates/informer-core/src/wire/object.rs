@@ -76,14 +76,13 @@ impl<'a> Wire<'a> {
     /// # Panics
     /// May panic if `head` was not read from this object.
     #[must_use]
-    pub fn without_managed_fields(self, head: &ObjectHead<'_>, scratch: &'a mut Vec<u8>) -> Self {
-        match self {
-            Self::Json(json) => Self::Json(super::without_managed_fields(json, head, scratch)),
-            // Who has read the head knows that the message is whole.
-            Self::Protobuf(kind, message) => Self::Protobuf(
-                kind,
-                k8s_protobuf::without_managed_fields(message, scratch).unwrap_or(message),
-            ),
+    pub fn without_managed_fields(self, head: &ObjectHead<'a>, scratch: &'a mut Vec<u8>) -> Self {
+        match (self, &head.message) {
+            (Self::Json(json), _) => Self::Json(super::without_managed_fields(json, head, scratch)),
+            (Self::Protobuf(kind, _), Some(metadata)) => {
+                Self::Protobuf(kind, metadata.without_managed_fields(scratch))
+            }
+            (Self::Protobuf(..), None) => self,
         }
     }
 }

@@ -112,7 +112,8 @@ impl ProtobufWatchSplitter {
                     };
                 }
                 State::Frame(left) if left > rest => {
-                    self.collector.keep(&chunk[at..]).map_err(|_| self.too_large())?;
+                    let kept = self.collector.keep_of(&chunk[at..], left - rest);
+                    kept.map_err(|_| self.too_large())?;
                     at += rest;
                     self.offset += rest as u64;
                     self.state = State::Frame(left - rest);

@@ -10,6 +10,8 @@ const MAX_DEPTH: u32 = 10_000;
 pub(super) struct Scanner {
     depth: u32,
     in_string: bool,
+    /// How many objects and arrays stand in the value itself, not deeper.
+    members: u32,
     /// The last chunk ended with a backslash.
     escaped: bool,
 }
@@ -20,6 +22,11 @@ pub(super) struct Scanner {
 pub(super) struct Unbalanced(pub(super) usize);
 
 impl Scanner {
+    /// How many objects and arrays the value that has ended had as its members, or elements.
+    pub(super) fn take_members(&mut self) -> u32 {
+        std::mem::take(&mut self.members)
+    }
+
     /// Looks through the value's next bytes; the very first must be `{`, `[` or `"`. Returns how many of
     /// them are the value's, or `None` when it goes on after them; after its end the scanner is as new.
     ///
@@ -57,8 +64,10 @@ impl Scanner {
                 b'{' | b'[' if self.depth < MAX_DEPTH => self.depth += 1,
                 b'}' | b']' if self.depth > 0 => {
                     self.depth -= 1;
-                    if self.depth == 0 {
-                        return Ok(Some(at));
+                    match self.depth {
+                        0 => return Ok(Some(at)),
+                        1 => self.members = self.members.saturating_add(1),
+                        _ => {}
                     }
                 }
                 _ => return Err(Unbalanced(at - 1)),

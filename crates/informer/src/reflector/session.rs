@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use futures_util::stream::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 use informer_core::reflector::{
     Action, Failure, FailureKind, Input, ListRequest, Reflector as Machine, WatchRequest,
 };
@@ -21,6 +21,10 @@ use crate::source::{ListChunk, ListStream, ListWatch, WatchChunk, WatchStream, f
 
 /// Deltas that may wait for the sink before reading stops.
 const QUEUE: usize = 4096;
+
+/// How much of what has arrived already goes into one delivery: chunks of a body, and deltas.
+const READY_CHUNKS: usize = 16;
+const READY_DELTAS: usize = 256;
 
 pub(super) struct Session<T, S, K> {
     machine: Machine,
@@ -39,6 +43,8 @@ pub(super) struct Session<T, S, K> {
     /// A [`Delta::Sync`] waits in the queue.
     sync_queued: bool,
     epoch: Instant,
+    /// What the clock said when this step began.
+    now: Duration,
 }
 
 /// The list that is being staged.
@@ -85,6 +91,7 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
             reported: 0,
             sync_queued: false,
             epoch: reflector.epoch,
+            now: reflector.epoch.elapsed(),
         }
     }
 
@@ -96,18 +103,25 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
             let wake = [self.machine.deadline(), next_sync].into_iter().flatten().min();
             let full = self.queue.is_full();
             tokio::select! {
-                incoming = self.connection.next(), if !full => self.incoming(incoming),
+                incoming = self.connection.next(), if !full => {
+                    self.tick();
+                    self.incoming(incoming);
+                    self.take_ready();
+                }
                 version = poll_option(&mut self.probe) => {
+                    self.tick();
                     self.probe = None;
                     self.tell(Input::Probed(version));
                 }
                 exists = poll_option(&mut self.discovery) => {
+                    self.tick();
                     self.discovery = None;
                     self.tell_of("discover", Input::Discovered(exists));
                 }
-                () = self.sink.rescheduled() => {}
+                () = self.sink.rescheduled() => self.tick(),
                 () = sleep_until(wake.and_then(|wake| self.epoch.checked_add(wake))) => {
-                    if next_sync.is_some_and(|due| due <= self.now()) {
+                    self.tick();
+                    if next_sync.is_some_and(|due| due <= self.now) {
                         self.sync_queued = true;
                         self.queue.push(Delta::Sync);
                     }
@@ -116,8 +130,19 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
         }
     }
 
-    fn now(&self) -> Duration {
-        self.epoch.elapsed()
+    fn tick(&mut self) {
+        self.now = self.epoch.elapsed();
+    }
+
+    /// Takes in what has arrived meanwhile: a delivery costs the same for one object as for many.
+    fn take_ready(&mut self) {
+        for _ in 1..READY_CHUNKS {
+            if self.queue.len() >= READY_DELTAS {
+                return;
+            }
+            let Some(incoming) = self.connection.next().now_or_never() else { return };
+            self.incoming(incoming);
+        }
     }
 
     fn tell(&mut self, input: Input) {
@@ -125,7 +150,7 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
     }
 
     fn tell_of(&mut self, phase: &'static str, input: Input) {
-        self.machine.handle(self.now(), input);
+        self.machine.handle(self.now, input);
         self.report_failures(phase);
         self.act();
     }
@@ -133,7 +158,7 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
     fn fail(&mut self, failure: Failure) {
         let phase = self.phase();
         self.connection = Connection::None;
-        self.machine.handle(self.now(), Input::Failed(failure));
+        self.machine.handle(self.now, Input::Failed(failure));
         self.report_failures(phase);
         self.act();
     }
@@ -166,7 +191,7 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
     fn act(&mut self) {
         loop {
             let phase = self.phase();
-            let action = self.machine.poll(self.now());
+            let action = self.machine.poll(self.now);
             self.report_failures(phase);
             let Some(action) = action else { return };
             match action {
@@ -236,8 +261,7 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
     }
 
     fn deliver(&mut self) {
-        let now = self.now();
-        self.sink.deliver(now, &mut self.queue);
+        self.sink.deliver(self.now, &mut self.queue);
         self.sync_queued &= !self.queue.is_empty();
         self.sink.report(Report::State(self.machine.state()));
         if let Some(supported) = self.machine.streaming_lists_supported() {
@@ -342,6 +366,10 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
                 break;
             }
         }
+        if let Some(list) = &self.list {
+            let items = list.objects;
+            self.tell(Input::Progress { items });
+        }
         self.sink.report(Report::Received { events, bookmarks, bytes });
     }
 
@@ -371,11 +399,10 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
             (false, WatchEventType::Deleted) => self.deleted(object)?,
             (false, _) => self.changed(kind, object)?,
         };
-        if let Some(list) = &self.list {
-            let items = list.objects;
-            self.tell(Input::Progress { items });
+        // In a list, the version that counts is that of its end.
+        if self.list.is_none() {
+            self.tell(Input::Event { version });
         }
-        self.tell(Input::Event { version });
         Ok(())
     }
 }

@@ -217,3 +217,35 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_glance_ends_with_the_metadata() {
+    for (text, kind) in [
+        (r#"{"kind":"Pod","metadata":{"name":"a","uid":"u"},"spec":{]"#, "Pod"),
+        (r#"{"spec":{"metadata":{"name":"b"}},"metadata":{"name":"a","uid":"u"},"kind":"Pod"}"#, ""),
+        (r#" {"metadata":{"uid":"u","name":"a"}} "#, ""),
+    ] {
+        let head = ObjectHead::glance(Wire::Json(text.as_bytes())).unwrap();
+        assert_eq!((&*head.name, &*head.kind, head.uid), ("a", kind, "u".into()));
+    }
+    for (broken, expected) in [
+        (r#"{"kind":"Pod","spec":{]"#, HeadError::Malformed { offset: 22 }),
+        (r#"{"metadata":{"name":"a""#, HeadError::Malformed { offset: 22 }),
+        (r#"{"metadata":{"name":7},"spec":1}"#, HeadError::WrongType { field: "metadata.name", offset: 20 }),
+        (r#"{"kind":"Pod"}"#, HeadError::MissingName),
+    ] {
+        assert_eq!(ObjectHead::glance(Wire::Json(broken.as_bytes())), Err(expected), "{broken}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_glance_sees_what_a_look_does(text in "\\{(\"metadata\":|\"managedFields\":|\"name\":|\\{|\\}|,|\"a\"|\\[\\]){0,12}") {
+        let json = Wire::Json(text.as_bytes());
+        if let Ok(head) = ObjectHead::of(json)
+            && text.matches("metadata").count() == 1
+        {
+            prop_assert_eq!(ObjectHead::glance(json), Ok(head));
+        }
+    }
+}

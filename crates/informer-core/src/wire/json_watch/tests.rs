@@ -117,3 +117,32 @@ proptest! {
         let _ = split(20, vec![Bytes::from(bytes)]);
     }
 }
+
+proptest! {
+    #[test]
+    fn events_are_those_of_the_frames_taken_apart(
+        parts in prop::collection::vec(
+            prop::sample::select(vec![
+                "{\"type\":\"ADDED\",\"object\":", "{\"type\":\"DELETED\",\"object\":", "{\"object\":{},\"type\":\"ADDED\",\"b\":",
+                "{\"type\":\"A\\u0044DED\",\"object\":", "{\"type\":\"OTHER\",\"object\":", "{\"type\":\"ADDED\",\"other\":", "{\"a\":\"}\"}",
+                "{", "}", "{\"b\":[1,{}]}", ",\"c\":{}", ",\"c\":\"}\"", ",\"c\":1", "[]", "\"}", ",", "null", "\n", " ",
+            ]),
+            0..12,
+        ),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
+    ) {
+        let text = parts.concat();
+        let (frames, _) = whole(&text);
+        let expected: Vec<_> = frames.iter().map_while(|frame| WatchFrame::parse(frame).ok()).collect();
+        let (mut splitter, mut events) = (JsonWatchSplitter::with_max_object_bytes(1000), Vec::new());
+        let all = chunks(text.as_bytes(), &cuts).into_iter().try_for_each(|chunk| splitter.push_parsed(chunk, &mut events));
+        // Objects that are no JSON are told from those that are by who reads them.
+        prop_assert!(events.len() >= expected.len());
+        prop_assert_eq!(&events[..expected.len()], &expected[..]);
+        if let Some(event) = events.get(expected.len()) {
+            prop_assert!(serde_json::from_slice::<serde_json::Value>(event.object.bytes()).is_err());
+        } else if expected.len() < frames.len() {
+            prop_assert!(all.is_err());
+        }
+    }
+}

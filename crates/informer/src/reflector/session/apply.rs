@@ -14,7 +14,7 @@ use crate::source::ListWatch;
 impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
     /// Adds an object to the list that is being staged.
     pub(super) fn stage(&mut self, object: &WireObject) -> Result<ResourceVersion, Failure> {
-        let head = ObjectHead::of(object.wire()).map_err(|error| malformed(&error))?;
+        let head = ObjectHead::glance(object.wire()).map_err(|error| malformed(&error))?;
         let held = self.sink.held(&head.namespace, &head.name, &head.uid, &head.version);
         let Some(list) = &mut self.list else { return Ok(head.version) };
         list.objects += 1;
@@ -35,6 +35,7 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
                 self.queue.push(Delta::Listed(item));
             }
             Err(undecodable) => {
+                whole(object)?;
                 list.last_cause.clone_from(&undecodable.cause);
                 let keep = matches!(held, Held::Same(_) | Held::Older(_));
                 list.usable += usize::from(keep);
@@ -58,7 +59,7 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
         kind: WatchEventType,
         object: &WireObject,
     ) -> Result<ResourceVersion, Failure> {
-        let head = ObjectHead::of(object.wire()).map_err(|error| malformed(&error))?;
+        let head = ObjectHead::glance(object.wire()).map_err(|error| malformed(&error))?;
         let held = self.sink.held(&head.namespace, &head.name, &head.uid, &head.version);
         match self.decoder.decode(object.wire(), &head) {
             Ok(object) => {
@@ -69,6 +70,7 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
                 self.queue.push(delta(item));
             }
             Err(undecodable) => {
+                whole(object)?;
                 // What is still queued may have put another object under this name.
                 self.deliver();
                 let held = self.sink.held(&head.namespace, &head.name, &head.uid, &head.version);
@@ -92,11 +94,12 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
 
     /// Applies a DELETED; that the object is gone is clear even if its final state cannot be decoded (G30).
     pub(super) fn deleted(&mut self, object: &WireObject) -> Result<ResourceVersion, Failure> {
-        let head = ObjectHead::of(object.wire()).map_err(|error| malformed(&error))?;
+        let head = ObjectHead::glance(object.wire()).map_err(|error| malformed(&error))?;
         let key = self.sink.held(&head.namespace, &head.name, &head.uid, &head.version).into_key(&head);
         let last = match self.decoder.decode(object.wire(), &head) {
             Ok(object) => Some(Arc::new(object)),
             Err(undecodable) => {
+                whole(object)?;
                 let (phase, cause) = (undecodable.phase, &undecodable.cause);
                 self.sink.report(Report::Undecodable { key: &key, phase, cause });
                 None
@@ -107,6 +110,11 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
         self.queue.push(Delta::Deleted(Tombstone { key, uid: head.uid, version, last }));
         Ok(head.version)
     }
+}
+
+/// Tells an object that is broken on the wire from one that only has another shape (G30): its metadata alone was read.
+fn whole(object: &WireObject) -> Result<(), Failure> {
+    ObjectHead::of(object.wire()).map(|_| ()).map_err(|error| malformed(&error))
 }
 
 impl Held {

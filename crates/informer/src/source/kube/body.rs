@@ -115,15 +115,17 @@ impl WatchSplitter {
 
     /// Appends the frames that the chunk completes to `out`, also those before a broken one.
     fn push(&mut self, chunk: Bytes, out: &mut Vec<WatchFrame>) -> Result<(), FrameError> {
-        let mut frames = Vec::new();
-        let (split, parse): (_, fn(&Bytes) -> _) = match self {
-            Self::Json(splitter) => (splitter.push(chunk, &mut frames), WatchFrame::parse),
-            Self::Protobuf(splitter) => (splitter.push(chunk, &mut frames), WatchFrame::parse_protobuf),
-        };
-        for frame in &frames {
-            out.push(parse(frame)?);
+        match self {
+            Self::Json(splitter) => splitter.push_parsed(chunk, out),
+            Self::Protobuf(splitter) => {
+                let mut frames = Vec::new();
+                let split = splitter.push(chunk, &mut frames);
+                for frame in &frames {
+                    out.push(WatchFrame::parse_protobuf(frame)?);
+                }
+                split
+            }
         }
-        split
     }
 
     fn finish(self) -> Result<(), FrameError> {
