@@ -23,6 +23,7 @@ mod runs;
 mod samples;
 mod sync;
 mod versions;
+mod warm;
 
 use std::path::PathBuf;
 

@@ -13,6 +13,7 @@ use crate::programs::{Mode, Programs};
 use crate::runs::{Drain, INITIALS, Run};
 use crate::samples::Samples;
 use crate::sync::told;
+use crate::warm::warm;
 
 /// CPU time per object beyond that of a drain of the same recording, µs.
 #[derive(Default)]
@@ -30,6 +31,7 @@ pub(crate) async fn measure(
     let runs: Vec<Run> = Run::all().into_iter().filter(|run| arguments.wants(&run.to_string())).collect();
     let mut measured = Measured::default();
     for round in 0..arguments.rounds {
+        warm();
         let mut drains: HashMap<Drain, Option<u64>> = HashMap::new();
         for run in &runs {
             let drain = run.drain();

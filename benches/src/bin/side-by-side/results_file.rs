@@ -4,8 +4,15 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-const BEGIN: &str = "<!-- side-by-side -->\n";
-const END: &str = "<!-- end of side-by-side -->\n";
+/// Of each allocator there is one.
+const BEGIN: &str = match cfg!(feature = "mimalloc") {
+    true => "<!-- side-by-side, mimalloc -->\n",
+    false => "<!-- side-by-side, the system's allocator -->\n",
+};
+const END: &str = match cfg!(feature = "mimalloc") {
+    true => "<!-- end of side-by-side, mimalloc -->\n",
+    false => "<!-- end of side-by-side, the system's allocator -->\n",
+};
 
 /// Replaces the report in `RESULTS.md`.
 pub(crate) fn write(report: &str) -> Result<()> {
