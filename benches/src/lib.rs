@@ -1,18 +1,22 @@
 //! Benches of informer: what a synced informer costs, and what client-go's and kube-runtime's cost beside it.
 //!
 //! `cargo run --release -p informer-benches --bin heap` measures memory, with limits for CI;
-//! `cargo run --release -p informer-benches --bin side-by-side` measures memory and CPU time beside the peers. The figures
-//! of both are in `RESULTS.md`.
+//! `cargo run --release -p informer-benches --bin side-by-side` measures memory and CPU time beside the peers;
+//! `cargo run --release -p informer-benches --bin in-process` measures what happens between the decoder and a handler or a
+//! reader. The figures of all three are in `RESULTS.md`.
 //!
 //! What is measured runs in processes of its own: [`client`] is ours, `peers` has the others, and all of them print the
 //! same [`Figures`](figures::Figures).
 
 pub mod client;
 pub mod counting;
+pub mod cpu;
 pub mod figures;
 pub mod load;
 pub mod meter;
+pub mod numbers;
 pub mod resident;
+pub mod results_file;
 
 use counting::Counting;
 

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::HEAP;
+use crate::cpu::of_process as cpu_time;
 use crate::figures::{Figures, Heap, Phase};
 use crate::resident::Resident;
 
@@ -73,12 +73,6 @@ impl Meter {
 pub fn print(figures: &Figures) -> Result<()> {
     println!("{}", serde_json::to_string(figures)?);
     Ok(())
-}
-
-/// CPU time of all threads of the process so far, user and system.
-fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(time.tv_sec.max(0) as u64, time.tv_nsec as u32)
 }
 
 /// What is allocated once nothing moves any more.

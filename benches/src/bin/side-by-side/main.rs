@@ -15,10 +15,8 @@
 mod cluster;
 mod goals;
 mod memory;
-mod numbers;
 mod programs;
 mod replay;
-mod results_file;
 mod runs;
 mod samples;
 mod sync;
@@ -30,7 +28,7 @@ use std::path::PathBuf;
 use anyhow::{Result, ensure};
 use clap::{Parser, ValueEnum};
 use informer_benches::client::{Client, Target};
-use informer_benches::load;
+use informer_benches::{load, numbers, results_file};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, ListParams};
 
@@ -126,7 +124,12 @@ async fn measure(arguments: &Arguments) -> Result<()> {
     report.push_str(&memory.table(&sync));
     print!("{report}");
     if arguments.write {
-        results_file::write(&report)?;
+        // Of each allocator there is one.
+        let of = match cfg!(feature = "mimalloc") {
+            true => "side-by-side, mimalloc",
+            false => "side-by-side, the system's allocator",
+        };
+        results_file::write(of, &report)?;
     }
     Ok(())
 }

@@ -4,10 +4,12 @@ use std::fmt::{self, Display, Write};
 
 /// What came out in several rounds. Displays as the median and, after several rounds, the range.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Spread(Vec<f64>);
+pub struct Spread(Vec<f64>);
 
 impl Spread {
-    pub(crate) fn median(&self) -> Option<f64> {
+    /// The middle one, or the mean of the two in the middle.
+    #[must_use]
+    pub fn median(&self) -> Option<f64> {
         let middle = self.0.len() / 2;
         match self.0.len() {
             0 => None,
@@ -17,7 +19,8 @@ impl Spread {
     }
 
     /// Each round's value over that of `other`, which was measured in the same rounds.
-    pub(crate) fn ratios(own: &[Option<f64>], other: &[Option<f64>]) -> Self {
+    #[must_use]
+    pub fn ratios(own: &[Option<f64>], other: &[Option<f64>]) -> Self {
         own.iter().zip(other).filter_map(|(own, other)| Some((*own)? / (*other)?)).collect()
     }
 }
@@ -42,7 +45,8 @@ impl Display for Spread {
 }
 
 /// With three figures, or all of those before the point.
-pub(crate) fn short(value: f64) -> String {
+#[must_use]
+pub fn short(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 => format!("{value:.0}"),
         size if size >= 10.0 => format!("{value:.1}"),
@@ -50,26 +54,32 @@ pub(crate) fn short(value: f64) -> String {
     }
 }
 
-pub(crate) fn or_dash(value: Option<impl Display>) -> String {
+/// A dash for what is not known.
+pub fn or_dash(value: Option<impl Display>) -> String {
     value.map_or_else(|| "–".to_owned(), |value| value.to_string())
 }
 
 /// A Markdown table.
-pub(crate) struct Table {
+#[derive(Debug)]
+pub struct Table {
     text: String,
 }
 
 impl Table {
-    pub(crate) fn new(columns: &[&str]) -> Self {
+    /// With a header only.
+    #[must_use]
+    pub fn new(columns: &[&str]) -> Self {
         Self { text: format!("| {} |\n|{}\n", columns.join(" | "), "---|".repeat(columns.len())) }
     }
 
-    pub(crate) fn row(&mut self, cells: &[String]) {
+    /// Adds a row.
+    pub fn row(&mut self, cells: &[String]) {
         let _ = writeln!(self.text, "| {} |", cells.join(" | "));
     }
 
     /// Under a heading, with what there is to say first.
-    pub(crate) fn section(&self, heading: &str, said: &str) -> String {
+    #[must_use]
+    pub fn section(&self, heading: &str, said: &str) -> String {
         format!("### {heading}\n\n{said}\n\n{}\n", self.text)
     }
 }

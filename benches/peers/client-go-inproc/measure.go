@@ -1,0 +1,41 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// cpuTime is that of the process so far, user and system.
+func cpuTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		panic(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// allocations counts those of the process so far.
+func allocations() uint64 {
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.Mallocs
+}
+
+// heapInUse is the heap after collections: what a first one only finds, a second one sweeps.
+func heapInUse() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
+}
+
+// micros is a time in microseconds, over a number of things done.
+func micros(took time.Duration, of int) float64 {
+	return float64(took.Nanoseconds()) / 1000 / float64(of)
+}
+
+// name is that of a figure of so many objects, or of batches of so many.
+func name(of string, size int) string { return fmt.Sprintf("%s.%d", of, size) }

@@ -1,0 +1,212 @@
+//! Updates through a whole informer: from the frame that a connection has split off, until the handler has returned.
+//!
+//! The loop is closed: when the handler was given all events of a batch, it lets go the next one. *Idle*: a thread lets go
+//! one event after a pause, in which everything has gone to sleep; the pauses' own time is taken off.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, mpsc};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use informer::source::WatchFrame;
+use informer::{Event, InformerOptions, SharedInformer};
+use informer_benches::{HEAP, cpu};
+use informer_core::wire::ObjectHead;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::figures::print;
+use crate::memory_source::{Feed, MemorySource};
+use crate::objects::{Small, in_key_order, modified, resource, wire_object};
+
+const OBJECTS: usize = 10_000;
+
+/// Between single events.
+const PAUSE: Duration = Duration::from_micros(300);
+
+pub(crate) fn measure(quick: bool) -> Result<()> {
+    let events = if quick { 32_000 } else { 192_000 };
+    // (events in a batch, handlers, events)
+    let cases = [
+        (64, 1, events),
+        (1, 1, events / 4),
+        (64, 100, events / 12),
+        (256, 1, events),
+        (256, 100, events / 12),
+    ];
+    for (batch, handlers, _) in cases {
+        let counted = Loop { batch, handlers, events: 8_192 }.run()?;
+        print(&format!("informer.{batch}.handlers-{handlers}.allocations"), counted.allocations);
+    }
+    HEAP.stop();
+    for (batch, handlers, events) in cases {
+        let timed = Loop { batch, handlers, events }.run()?;
+        print(&format!("informer.{batch}.handlers-{handlers}.cpu-us"), timed.cpu_us);
+    }
+    print("informer.idle.cpu-us", idle(if quick { 1_000 } else { 5_000 })?);
+    print("informer.head.cpu-us", head()?);
+    Ok(())
+}
+
+/// Allocations of an event, in batches of 64 and alone.
+pub(crate) fn allocations(batch: usize) -> Result<f64> {
+    Ok(Loop { batch, handlers: 1, events: 8_192 }.run()?.allocations)
+}
+
+struct Loop {
+    batch: usize,
+    handlers: usize,
+    events: usize,
+}
+
+/// Each event's part.
+struct Spent {
+    cpu_us: f64,
+    allocations: f64,
+}
+
+/// When a measurement begins and ends, as handlers see it.
+struct Course {
+    feed: Arc<Feed>,
+    batch: usize,
+    /// Batches before the measurement, and all.
+    warm: usize,
+    all: usize,
+    /// Handlers that have still to finish the batch.
+    working: AtomicUsize,
+    handlers: usize,
+    done: AtomicUsize,
+    began: OnceLock<(Duration, usize)>,
+    ended: mpsc::Sender<(Duration, usize)>,
+}
+
+impl Course {
+    /// A handler has returned from the last event of a batch.
+    fn finished_batch(&self) {
+        if self.working.fetch_sub(1, Ordering::AcqRel) > 1 {
+            return;
+        }
+        self.working.store(self.handlers, Ordering::Release);
+        let done = self.done.fetch_add(1, Ordering::AcqRel) + 1;
+        let now = || (cpu::of_process(), HEAP.calls());
+        if done == self.warm {
+            _ = self.began.set(now());
+        }
+        match done == self.all {
+            true => _ = self.ended.send(now()),
+            false => self.feed.let_go(),
+        }
+    }
+}
+
+impl Loop {
+    fn run(&self) -> Result<Spent> {
+        let batches = self.events / self.batch;
+        let warm = batches / 8 + 1;
+        let feed = feed(self.batch, batches + warm)?;
+        let (ended, end) = mpsc::channel();
+        let course = Arc::new(Course {
+            feed: Arc::clone(&feed),
+            batch: self.batch,
+            warm,
+            all: batches + warm,
+            working: AtomicUsize::new(self.handlers),
+            handlers: self.handlers,
+            done: AtomicUsize::new(0),
+            began: OnceLock::new(),
+            ended,
+        });
+        let runtime = runtime()?;
+        let informer = informer(&runtime, &feed)?;
+        for _ in 0..self.handlers {
+            let course = Arc::clone(&course);
+            let mut seen = 0;
+            let registration = informer.add_handler(move |handlers| {
+                handlers.on_event(move |event: &Event<Small>| {
+                    if matches!(event, Event::Updated { .. }) {
+                        seen += 1;
+                        if seen % course.batch == 0 {
+                            course.finished_batch();
+                        }
+                    }
+                })
+            })?;
+            runtime.block_on(registration.synced())?;
+        }
+        feed.let_go();
+        let ended = end.recv()?;
+        let began = course.began.get().context("it did not begin")?;
+        runtime.block_on(informer.stop());
+        let events = batches * self.batch;
+        Ok(Spent {
+            cpu_us: cpu::micros_each(ended.0 - began.0, events),
+            allocations: (ended.1 - began.1) as f64 / events as f64,
+        })
+    }
+}
+
+/// A single event that wakes everybody, without what the pauses take.
+fn idle(events: usize) -> Result<f64> {
+    let feed = feed(1, events)?;
+    let runtime = runtime()?;
+    let informer = informer(&runtime, &feed)?;
+    let (handled, wait) = mpsc::channel();
+    let registration =
+        informer.add_handler(move |handlers| handlers.on_update(move |_, _, _| _ = handled.send(())))?;
+    runtime.block_on(registration.synced())?;
+    let mut spent = [Duration::ZERO; 2];
+    for (at, with_events) in [false, true].into_iter().enumerate() {
+        let before = cpu::of_process();
+        for _ in 0..events {
+            std::thread::sleep(PAUSE);
+            if with_events {
+                feed.let_go();
+                wait.recv()?;
+            }
+        }
+        spent[at] = cpu::of_process() - before;
+    }
+    runtime.block_on(informer.stop());
+    Ok(cpu::micros_each(spent[1].saturating_sub(spent[0]), events))
+}
+
+/// What reading key, UID and version of an object takes, which is a part of the above.
+fn head() -> Result<f64> {
+    let objects = in_key_order(OBJECTS).map(|at| wire_object(at, 1)).collect::<Result<Vec<_>>>()?;
+    let (spent, lengths) = cpu::spent(|| {
+        let mut lengths = 0;
+        for object in objects.iter().cycle().take(20 * OBJECTS) {
+            lengths += ObjectHead::of(object.wire()).map_or(0, |head| head.name.len());
+        }
+        lengths
+    });
+    std::hint::black_box(lengths);
+    Ok(cpu::micros_each(spent, 20 * OBJECTS))
+}
+
+/// Updates of all objects in turn, neighbours far from each other in the store.
+fn feed(batch: usize, batches: usize) -> Result<Arc<Feed>> {
+    let update = |number: usize| modified(number * 7919 % OBJECTS, 100 + number);
+    let chunk = |number: usize| -> Result<Vec<WatchFrame>> {
+        (number * batch..(number + 1) * batch).map(update).collect()
+    };
+    let chunks = (0..batches).map(chunk).collect::<Result<Vec<_>>>()?;
+    Ok(Feed::new(chunks.into_iter().map(Ok)))
+}
+
+/// What `#[tokio::main]` makes.
+fn runtime() -> Result<Runtime> {
+    Ok(Builder::new_multi_thread().enable_all().build()?)
+}
+
+/// One that has synced.
+fn informer(runtime: &Runtime, feed: &Arc<Feed>) -> Result<SharedInformer<Small>> {
+    let list = in_key_order(OBJECTS).map(|at| wire_object(at, 1)).collect::<Result<Vec<_>>>()?;
+    let source = MemorySource::new([list], feed);
+    let _entered = runtime.enter();
+    let options = InformerOptions::new().streaming_lists(false).page_size(None);
+    let informer = SharedInformer::<Small>::new(source, resource(), options);
+    informer.start();
+    let lister = runtime.block_on(informer.synced())?;
+    anyhow::ensure!(lister.len() == OBJECTS, "{} objects", lister.len());
+    Ok(informer)
+}

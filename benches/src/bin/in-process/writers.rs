@@ -1,0 +1,111 @@
+//! One thread writes, ten list without pause.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use informer_benches::{HEAP, cpu};
+use informer_core::Item;
+use informer_core::store::{Reader, Store};
+
+use crate::figures::print;
+use crate::objects::{Small, items, updated};
+
+const READERS: usize = 10;
+
+/// Writes of one measurement.
+const WRITES: usize = 16_384;
+
+/// What readers do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// Nothing; there are none.
+    Nothing,
+    /// Iterate over a snapshot.
+    Iterating,
+    /// Collect what they list, as `Lister::list` does.
+    Collecting,
+}
+
+pub(crate) fn measure(quick: bool) {
+    HEAP.stop();
+    for objects in [10_000, 160_000] {
+        let items = items(objects);
+        let updates = [updated(&items, 2), updated(&items, 3)];
+        let mut store = Store::new();
+        for item in items {
+            store.upsert(item);
+        }
+        store.publish();
+        for batch in [1, 16] {
+            for reading in [Reading::Nothing, Reading::Iterating, Reading::Collecting] {
+                let readers = if reading == Reading::Nothing { 0 } else { READERS };
+                let writes = if quick { WRITES / 8 } else { WRITES };
+                let written =
+                    beside(&store.reader(), readers, reading, || write(&mut store, &updates, batch, writes));
+                let name = format!("writers.{objects}.batch-{batch}.{reading:?}").to_lowercase();
+                print(&format!("{name}.cpu-us"), written.cpu_us);
+                print(&format!("{name}.per-second"), written.per_second);
+            }
+        }
+    }
+}
+
+struct Written {
+    cpu_us: f64,
+    per_second: f64,
+}
+
+/// The same writes each time, there and back.
+fn write(store: &mut Store<Small>, updates: &[Vec<Item<Small>>; 2], batch: usize, writes: usize) -> Written {
+    let began = Instant::now();
+    let mut spent = Duration::ZERO;
+    for updates in updates {
+        let updates: Vec<Item<Small>> = updates[..writes / 2].to_vec();
+        let mut updates = updates.into_iter().peekable();
+        spent += cpu::spent(|| {
+            while updates.peek().is_some() {
+                for item in updates.by_ref().take(batch) {
+                    store.upsert(item);
+                }
+                store.publish();
+            }
+        })
+        .0;
+    }
+    let per_second = writes as f64 / began.elapsed().as_secs_f64();
+    Written { cpu_us: cpu::micros_each(spent, writes), per_second }
+}
+
+/// Does `work` while readers read.
+fn beside<O>(reader: &Reader<Small>, readers: usize, reading: Reading, work: impl FnOnce() -> O) -> O {
+    let (stop, begun) = (AtomicBool::new(false), Barrier::new(readers + 1));
+    thread::scope(|scope| {
+        for _ in 0..readers {
+            scope.spawn(|| {
+                begun.wait();
+                while !stop.load(Ordering::Relaxed) {
+                    read(reader, reading);
+                }
+            });
+        }
+        begun.wait();
+        let done = work();
+        stop.store(true, Ordering::Relaxed);
+        done
+    })
+}
+
+fn read(reader: &Reader<Small>, reading: Reading) {
+    let snapshot = reader.snapshot();
+    match reading {
+        Reading::Nothing => {}
+        Reading::Iterating => _ = black_box(snapshot.iter().map(|entry| entry.object().value).sum::<u64>()),
+        Reading::Collecting => {
+            let all: Vec<Arc<Small>> = snapshot.iter().map(|entry| Arc::clone(entry.object())).collect();
+            black_box(all);
+        }
+    }
+}

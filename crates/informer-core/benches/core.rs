@@ -1,0 +1,175 @@
+//! The core, part by part: a comparison before and after a change.
+//!
+//! `cargo bench -p informer-core --bench core`, with a part of a name behind `--` for some of it.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use criterion::{BatchSize, Criterion, Throughput, criterion_group};
+use informer_core::fan_out::FanOut;
+use informer_core::selector::LabelSelector;
+use informer_core::store::{Index, Store};
+use informer_core::{Event, Item, ObjectKey, UpdateReason};
+
+const OBJECTS: u64 = 10_000;
+
+/// Updates and events at a time.
+const BATCH: u64 = 64;
+
+fn main() {
+    benches();
+    Criterion::default().configure_from_args().final_summary();
+}
+
+/// Number `at`, in one of 20 namespaces.
+fn item(at: u64, version: u64) -> Item<u64> {
+    let key = ObjectKey::namespaced(&format!("namespace-{:02}", at % 20), &format!("object-{at:07}"));
+    Item::new(key, format!("uid-{at}").as_str().into(), version.into(), at)
+}
+
+/// A batch of objects that are far from each other.
+fn batch(version: u64) -> Vec<Item<u64>> {
+    (0..BATCH).map(|at| item((at + version) * 7919 % OBJECTS, version)).collect()
+}
+
+fn filled() -> Store<u64> {
+    let mut store = Store::new();
+    for at in 0..OBJECTS {
+        store.upsert(item(at, 1));
+    }
+    store.publish();
+    store
+}
+
+fn by_hundreds() -> Index<u64> {
+    Index::new("hundred", |at: &u64, values| values.push((at / 100).to_string()))
+}
+
+fn store(c: &mut Criterion) {
+    let mut group = c.benchmark_group("store");
+    group.throughput(Throughput::Elements(1));
+    let mut store = filled();
+    let mut version = 1;
+    group.bench_function("update and publish, one at a time", |b| {
+        let one = |version: &mut u64| {
+            *version += 1;
+            item(*version * 7919 % OBJECTS, *version)
+        };
+        b.iter_batched(
+            || one(&mut version),
+            |item| {
+                let change = store.upsert(item);
+                store.publish();
+                change
+            },
+            BatchSize::SmallInput,
+        );
+    });
+    let reader = store.reader();
+    group.bench_function("snapshot", |b| b.iter(|| reader.snapshot()));
+    let snapshot = reader.snapshot();
+    group.bench_function("find", |b| {
+        b.iter(|| snapshot.find(black_box("namespace-07"), black_box("object-0005007")).is_some());
+    });
+    group.throughput(Throughput::Elements(BATCH));
+    group.bench_function("update and publish, 64 at a time", |b| {
+        b.iter_batched(
+            || {
+                version += 1;
+                batch(version)
+            },
+            |items| {
+                for item in items {
+                    store.upsert(item);
+                }
+                store.publish();
+            },
+            BatchSize::SmallInput,
+        );
+    });
+    group.throughput(Throughput::Elements(OBJECTS));
+    group.bench_function("iterate", |b| {
+        b.iter(|| snapshot.iter().map(|entry| **entry.object()).sum::<u64>());
+    });
+}
+
+fn indexes(c: &mut Criterion) {
+    let mut store = filled();
+    let index = by_hundreds();
+    store.add_index(&index).expect("it is the only one");
+    let mut group = c.benchmark_group("index");
+    let snapshot = store.reader().snapshot();
+    group.throughput(Throughput::Elements(100));
+    group.bench_function("a hundred objects of a value", |b| {
+        b.iter(|| snapshot.by_index(&index, black_box("42")).expect("it is there").count());
+    });
+    let mut version = 1;
+    group.throughput(Throughput::Elements(BATCH));
+    group.bench_function("update and publish, 64 at a time", |b| {
+        b.iter_batched(
+            || {
+                version += 1;
+                batch(version)
+            },
+            |items| {
+                for item in items {
+                    store.upsert(item);
+                }
+                store.publish();
+            },
+            BatchSize::SmallInput,
+        );
+    });
+}
+
+fn fan_out(c: &mut Criterion) {
+    let mut group = c.benchmark_group("fan-out");
+    let events: Vec<Event<u64>> = batch(1)
+        .into_iter()
+        .zip(batch(2))
+        .map(|(old, new)| {
+            let (old, reason) = (old.record.object, UpdateReason::Change);
+            Event::Updated { key: new.key, old, new: new.record.object, reason }
+        })
+        .collect();
+    for registrations in [1, 100] {
+        let mut fan_out = FanOut::new();
+        let queues: Vec<_> = (0..registrations).map(|_| fan_out.add(1024, None, || {}).1).collect();
+        let mut taken = Vec::new();
+        group.throughput(Throughput::Elements(BATCH * registrations));
+        group.bench_function(format!("64 events in and out of {registrations} queues"), |b| {
+            b.iter(|| {
+                fan_out.distribute(&events);
+                for queue in &queues {
+                    queue.lock().pop_batch(usize::MAX, &mut taken);
+                    taken.clear();
+                }
+            });
+        });
+    }
+    // One queue that merges: its reader has not come for long.
+    let mut fan_out = FanOut::new();
+    let (_, queue) = fan_out.add(1, Some(Duration::from_secs(1)), || {});
+    group.throughput(Throughput::Elements(BATCH));
+    group.bench_function("64 events merged into a queue", |b| b.iter(|| fan_out.distribute(&events)));
+    assert!(queue.lock().depth() <= events.len());
+}
+
+fn selectors(c: &mut Criterion) {
+    let mut group = c.benchmark_group("selector");
+    let text = "app=web,tier in (a,b),!canary";
+    group.bench_function("parse", |b| b.iter(|| black_box(text).parse::<LabelSelector>()));
+    let selector: LabelSelector = text.parse().expect("a selector");
+    let labels = [("app", "web"), ("tier", "b")];
+    group.bench_function("match", |b| {
+        b.iter(|| {
+            selector.matches(|key| labels.iter().find(|(name, _)| *name == key).map(|(_, value)| *value))
+        });
+    });
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default().warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2));
+    targets = store, indexes, fan_out, selectors
+}
