@@ -1,5 +1,6 @@
 //! Our side: one informer, or a drain, in a process of its own.
 
+mod events;
 mod fetch;
 mod recording;
 mod sync;
@@ -9,6 +10,7 @@ mod ten_fields;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
+pub use self::events::{Events, EventsDrain};
 pub use self::fetch::{Fetch, Fetched};
 pub use self::target::Target;
 use crate::figures::{Figures, Initial, Kept, Phase, Wire};
@@ -23,6 +25,12 @@ pub enum Client {
     /// Receive what an informer would, and throw it away
     #[command(hide = true)]
     Drain(Drain),
+    /// Be the process of one informer whose objects change
+    #[command(hide = true)]
+    Events(Events),
+    /// Receive what such an informer would, and throw it away
+    #[command(hide = true)]
+    EventsDrain(EventsDrain),
 }
 
 /// An informer of Pods.
@@ -67,6 +75,8 @@ impl Client {
         match self {
             Self::Sync(sync) => sync.run().await,
             Self::Drain(drain) => drain.run().await,
+            Self::Events(events) => events.run().await,
+            Self::EventsDrain(drain) => drain.run().await,
         }
     }
 }

@@ -11,6 +11,7 @@
 pub mod client;
 pub mod counting;
 pub mod cpu;
+pub mod events;
 pub mod figures;
 pub mod load;
 pub mod meter;

@@ -12,7 +12,11 @@ use kube::client::Body;
 use crate::figures::{Initial, Wire};
 
 /// What the bookmark says that ends the initial events of a watch.
-const END: &[u8] = b"k8s.io/initial-events-end";
+pub(super) const END: &[u8] = b"k8s.io/initial-events-end";
+
+/// How a watch is asked for that begins with the objects that there are.
+pub(super) const INITIAL_EVENTS: &str = "watch=true&allowWatchBookmarks=true&sendInitialEvents=true\
+                     &resourceVersionMatch=NotOlderThan&timeoutSeconds=300";
 
 /// The last bytes of a body, enough for that bookmark.
 const TAIL: usize = 1024;
@@ -58,9 +62,7 @@ impl Fetch {
     }
 
     async fn watch(&self, client: &kube::Client, each: &mut impl FnMut(&Bytes)) -> Result<Fetched> {
-        let query = "watch=true&allowWatchBookmarks=true&sendInitialEvents=true\
-                     &resourceVersionMatch=NotOlderThan&timeoutSeconds=300";
-        let response = self.send(client, query).await?;
+        let response = self.send(client, INITIAL_EVENTS).await?;
         let mut fetched = Fetched { bytes: 0, content_type: content_type(&response) };
         let (mut body, mut tail) = (response.into_body().into_data_stream(), Vec::new());
         while let Some(chunk) = body.next().await {
@@ -116,7 +118,7 @@ impl Fetch {
         Ok((fetched, begin))
     }
 
-    async fn send(&self, client: &kube::Client, query: &str) -> Result<Response<Body>> {
+    pub(super) async fn send(&self, client: &kube::Client, query: &str) -> Result<Response<Body>> {
         let request = Request::get(format!("/api/v1/pods?{query}"))
             .header(ACCEPT, self.accept())
             .header(ACCEPT_ENCODING, "identity")
@@ -144,7 +146,7 @@ fn content_type(response: &Response<Body>) -> String {
     value.unwrap_or_default().to_owned()
 }
 
-fn keep_tail(tail: &mut Vec<u8>, chunk: &[u8]) {
+pub(super) fn keep_tail(tail: &mut Vec<u8>, chunk: &[u8]) {
     tail.extend_from_slice(&chunk[chunk.len().saturating_sub(TAIL)..]);
     tail.drain(..tail.len().saturating_sub(TAIL));
 }

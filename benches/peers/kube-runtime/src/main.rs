@@ -2,13 +2,14 @@
 //! their own, which prints the same lines as ours.
 //!
 //! ```text
-//! informer-peer-kube-runtime typed list KUBECONFIG [--strip] [--counted] [--relist]
+//! informer-peer-kube-runtime typed list KUBECONFIG [--strip] [--counted] [--relist] [--bursts N]
 //! ```
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use futures_util::{Stream, StreamExt};
 use informer_benches::client::Target;
+use informer_benches::events::{Recorder, SENT, print_bursts};
 use informer_benches::figures::{Initial, Kept, Phase};
 use informer_benches::meter::{Meter, print};
 use k8s_openapi::api::core::v1::Pod;
@@ -35,6 +36,9 @@ struct Arguments {
     /// Go on until a relist, which somebody else must force
     #[arg(long)]
     relist: bool,
+    /// Go on for so many bursts of updates, which somebody else must write
+    #[arg(long, default_value_t = 0)]
+    bursts: usize,
 }
 
 #[tokio::main]
@@ -63,7 +67,7 @@ impl Arguments {
             Initial::WatchList => Config::default().streaming_lists(),
         };
         let strip = self.strip;
-        let mut meter = Meter::start(self.counted);
+        let mut meter = Meter::start(self.counted || self.bursts > 0);
         let writer = Writer::new(kind);
         let store = writer.as_reader();
         let mut events = watcher(api, config)
@@ -83,7 +87,32 @@ impl Arguments {
             meter.stop();
             print(&meter.finish(Phase::Relist, store.len()).await?)?;
         }
+        if self.bursts > 0 {
+            let (recorder, mut figures) = Recorder::new();
+            recorder.begin(self.counted);
+            tokio::select! {
+                failed = record(&mut events, &recorder) => failed?,
+                printed = print_bursts(&recorder, &mut figures, self.bursts) => printed?,
+            }
+        }
         Ok(())
+    }
+}
+
+/// Takes the time of each change.
+async fn record<K: Resource>(
+    events: &mut (impl Stream<Item = watcher::Result<Event<K>>> + Unpin),
+    recorder: &Recorder,
+) -> Result<()> {
+    loop {
+        match events.next().await.context("the watcher ended")? {
+            Ok(Event::Apply(object)) => {
+                let name = object.meta().name.as_deref().unwrap_or_default();
+                recorder.record(name, object.annotations().get(SENT).map(String::as_str));
+            }
+            Ok(_) => {}
+            Err(error) => eprintln!("kube-runtime: {error}"),
+        }
     }
 }
 

@@ -18,6 +18,7 @@ const USER: &str = "viewer";
 /// A server, and the process that starts and stops it, if it is ours.
 pub(crate) struct Cluster {
     kubeconfig: PathBuf,
+    etcd: Option<String>,
     supervisor: Option<Supervisor>,
 }
 
@@ -29,9 +30,9 @@ struct Supervisor {
 }
 
 impl Cluster {
-    /// Somebody else's.
-    pub(crate) fn existing(kubeconfig: PathBuf) -> Self {
-        Self { kubeconfig, supervisor: None }
+    /// Somebody else's, and the URL of its etcd, if that may be written into.
+    pub(crate) fn existing(kubeconfig: PathBuf, etcd: Option<String>) -> Self {
+        Self { kubeconfig, etcd, supervisor: None }
     }
 
     /// Starts one that ends with this value.
@@ -53,7 +54,9 @@ impl Cluster {
         let ready = answers.next_line().await?.context("the cluster does not start")?;
         let folder = PathBuf::from(ready.strip_prefix("ready ").context("the cluster does not start")?);
         let supervisor = Supervisor { _process: process, orders, answers };
-        let cluster = Self { kubeconfig: folder.join("kubeconfig"), supervisor: Some(supervisor) };
+        let etcd = std::fs::read_to_string(folder.join("etcd-url"))?.trim().to_owned();
+        let cluster =
+            Self { kubeconfig: folder.join("kubeconfig"), etcd: Some(etcd), supervisor: Some(supervisor) };
         cluster.let_viewer_see_all_pods().await?;
         Ok(cluster)
     }
@@ -61,6 +64,11 @@ impl Cluster {
     /// As an administrator.
     pub(crate) fn target(&self) -> Target {
         Target::Kubeconfig(self.kubeconfig.clone())
+    }
+
+    /// The URL of etcd, if it is known.
+    pub(crate) fn etcd(&self) -> Option<&str> {
+        self.etcd.as_deref()
     }
 
     /// As somebody whom [`force_relist`](Self::force_relist) shuts out. `None` if the server is not ours.

@@ -140,18 +140,23 @@ impl Goals<'_> {
     /// With a limit for each way of the first list.
     fn each_at_most(&mut self, goal: &str, limits: [f64; 2], value: impl Fn(&Self, Initial) -> Spread) {
         let values = INITIALS.map(|initial| value(self, initial));
-        let medians = values.iter().map(Spread::median);
-        let verdict = match medians.zip(limits).all(|(median, limit)| median.is_none_or(|it| it <= limit)) {
-            _ if values.iter().all(|value| value.median().is_none()) => "–",
-            true => "ok",
-            false => "**MISSED**",
-        };
+        let verdict = verdict(&values, limits);
         let [watch_list, list] = values.map(|value| value.to_string());
         let limit = match limits {
             [one, other] if one == other => short(one),
             [one, other] => format!("{}; {}", short(one), short(other)),
         };
         self.table.row(&[goal.to_owned(), limit, watch_list, list, verdict.to_owned()]);
+    }
+}
+
+/// Whether all of them that were measured keep to their limits.
+pub(crate) fn verdict(values: &[Spread; 2], limits: [f64; 2]) -> &'static str {
+    let medians = values.iter().map(Spread::median);
+    match medians.zip(limits).all(|(median, limit)| median.is_none_or(|it| it <= limit)) {
+        _ if values.iter().all(|value| value.median().is_none()) => "–",
+        true => "ok",
+        false => "**MISSED**",
     }
 }
 

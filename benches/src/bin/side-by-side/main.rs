@@ -7,12 +7,15 @@
 //! cargo run --release -p informer-benches --bin side-by-side                      everything; needs Go
 //! cargo run --release -p informer-benches --bin side-by-side -- --write           and puts it into RESULTS.md
 //! cargo run --release -p informer-benches --bin side-by-side -- --rounds 1 --objects 2000 --only typed --section sync
+//! cargo run --release -p informer-benches --bin side-by-side -- --objects 2000 --section events
 //! ```
 //!
 //! A section of the report is a module that measures, then writes what it has measured; the goals are read off all of
 //! them.
 
 mod cluster;
+mod etcd_writer;
+mod events;
 mod goals;
 mod memory;
 mod programs;
@@ -58,6 +61,10 @@ struct Arguments {
     #[arg(long)]
     kubeconfig: Option<PathBuf>,
 
+    /// The URL of that server's etcd, which the section `events` writes Pods into
+    #[arg(long, requires = "kubeconfig")]
+    etcd: Option<String>,
+
     /// Put the report into benches/RESULTS.md, besides printing it
     #[arg(long)]
     write: bool,
@@ -74,6 +81,8 @@ enum Section {
     Replay,
     /// Requested heap, in a first list and a relist
     Memory,
+    /// CPU time and latency of updates; in a cluster of its own, or with --etcd
+    Events,
 }
 
 impl Arguments {
@@ -98,7 +107,7 @@ async fn main() -> Result<()> {
 async fn measure(arguments: &Arguments) -> Result<()> {
     let programs = Programs::build().await?;
     let mut cluster = match &arguments.kubeconfig {
-        Some(path) => Cluster::existing(path.clone()),
+        Some(path) => Cluster::existing(path.clone(), arguments.etcd.clone()),
         None => Cluster::start().await?,
     };
     load_pods(&cluster.target(), arguments.objects).await?;
@@ -118,10 +127,19 @@ async fn measure(arguments: &Arguments) -> Result<()> {
         true => memory::measure(arguments, &programs, &mut cluster).await?,
         false => memory::Measured::default(),
     };
+    let events = match arguments.has(Section::Events) {
+        true if cluster.etcd().is_none() && arguments.section.is_empty() => {
+            eprintln!("the section `events` is left out: it needs a cluster of its own, or --etcd");
+            events::Measured::default()
+        }
+        true => events::measure(arguments, &programs, &cluster).await?,
+        false => events::Measured::default(),
+    };
     report.push_str(&goals::table(&samples, &sync, &replay, &memory));
     report.push_str(&sync.table());
     report.push_str(&replay.table());
     report.push_str(&memory.table(&sync));
+    report.push_str(&events.table());
     print!("{report}");
     if arguments.write {
         // Of each allocator there is one.

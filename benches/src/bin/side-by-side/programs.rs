@@ -7,7 +7,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use informer_benches::client::Target;
+use informer_benches::events::EventFigures;
 use informer_benches::figures::{Figures, Initial};
+use serde::de::DeserializeOwned;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::timeout;
@@ -15,13 +17,14 @@ use tokio::time::timeout;
 use crate::runs::{Drain, HttpClient, Library, Run};
 
 /// How long one measurement may take.
-const PATIENCE: Duration = Duration::from_secs(300);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Where they are.
 pub(crate) struct Programs {
     ours: PathBuf,
     pub(crate) client_go: PathBuf,
     kube_runtime: PathBuf,
+    pub(crate) etcd_writer: PathBuf,
 }
 
 /// How an informer runs, other than to be timed.
@@ -46,10 +49,8 @@ impl Programs {
     pub(crate) async fn build() -> Result<Self> {
         let benches = Path::new(env!("CARGO_MANIFEST_DIR"));
         let ours = std::env::current_exe()?;
-        let go = benches.join("peers/client-go");
-        let mut build = Command::new("go");
-        build.current_dir(&go).args(["build", "-o", "bin/client-go", "."]);
-        succeed(build).await.context("go build, of the peer client-go")?;
+        let client_go = go_build(&benches.join("peers"), "client-go").await?;
+        let etcd_writer = go_build(&benches.join("peers"), "etcd-writer").await?;
         let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
         let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         build.current_dir(benches).args(["build", "--quiet", "--profile", profile]);
@@ -66,7 +67,7 @@ impl Programs {
         succeed(build).await.context("cargo build, of the peer kube-runtime")?;
         let kube_runtime = ours.with_file_name("informer-peer-kube-runtime");
         ensure!(kube_runtime.exists(), "{} was not built", kube_runtime.display());
-        Ok(Self { ours, client_go: go.join("bin/client-go"), kube_runtime })
+        Ok(Self { ours, client_go, kube_runtime, etcd_writer })
     }
 
     /// Starts an informer.
@@ -121,6 +122,62 @@ impl Programs {
         command.args(drain.metadata.then_some("--metadata"));
         Running::start(command)?.only().await
     }
+
+    /// Starts an informer that goes on for so many bursts of updates.
+    pub(crate) fn start_events(
+        &self,
+        run: Run,
+        target: &Target,
+        bursts: usize,
+        counted: bool,
+    ) -> Result<Running> {
+        let target = target.argument()?;
+        let mut command = match run.library {
+            Library::ClientGo => {
+                let mut command = Command::new(&self.client_go);
+                command.arg("events").args(go_target(&target)).args(["--wire", &argument(run.wire)]);
+                command
+            }
+            Library::KubeRuntime => {
+                let mut command = Command::new(&self.kube_runtime);
+                command.args([&argument(run.kept), &argument(run.initial), &target]);
+                command
+            }
+            Library::Informer => {
+                let mut command = Command::new(&self.ours);
+                command.args(["events", &argument(run.kept), &argument(run.wire), &target]);
+                command
+            }
+        };
+        command.args(["--bursts", &bursts.to_string()]).args(counted.then_some("--counted"));
+        Running::start(command)
+    }
+
+    /// Starts a drain of the same.
+    pub(crate) fn start_events_drain(
+        &self,
+        drain: Drain,
+        target: &Target,
+        bursts: usize,
+        counted: bool,
+    ) -> Result<Running> {
+        let target = target.argument()?;
+        let mut command = match drain.client {
+            HttpClient::Go => {
+                let mut command = Command::new(&self.client_go);
+                command.args(["events", "--drain"]).args(go_target(&target));
+                command.args(["--wire", &argument(drain.wire)]);
+                command
+            }
+            HttpClient::Rust => {
+                let mut command = Command::new(&self.ours);
+                command.args(["events-drain", &argument(drain.wire), &target]);
+                command
+            }
+        };
+        command.args(["--bursts", &bursts.to_string()]).args(counted.then_some("--counted"));
+        Running::start(command)
+    }
 }
 
 impl Running {
@@ -133,6 +190,15 @@ impl Running {
 
     /// The figures of the next phase.
     pub(crate) async fn next(&mut self) -> Result<Figures> {
+        self.line().await
+    }
+
+    /// The figures of the next burst of updates.
+    pub(crate) async fn next_events(&mut self) -> Result<EventFigures> {
+        self.line().await
+    }
+
+    async fn line<T: DeserializeOwned>(&mut self) -> Result<T> {
         let line = timeout(PATIENCE, self.lines.next_line()).await.context("it takes too long")??;
         Ok(serde_json::from_str(&line.context("it ended early")?)?)
     }
@@ -149,6 +215,15 @@ impl Running {
         self.end().await?;
         Ok(figures)
     }
+}
+
+/// Builds a peer in Go, and tells where it is.
+async fn go_build(peers: &Path, name: &str) -> Result<PathBuf> {
+    let (folder, binary) = (peers.join(name), format!("bin/{name}"));
+    let mut build = Command::new("go");
+    build.current_dir(&folder).args(["build", "-o", &binary, "."]);
+    succeed(build).await.with_context(|| format!("go build, of the peer {name}"))?;
+    Ok(folder.join(binary))
 }
 
 async fn succeed(mut command: Command) -> Result<()> {
