@@ -22,7 +22,7 @@ func writeTable(out io.Writer, s *schemaDef) error {
 	fmt.Fprintf(w, "// Made by `go run . table` in crates/k8s-protobuf/generator from %s; do not edit.\n", strings.Join(versions, ", "))
 	fmt.Fprintln(w, "use super::FieldKind::*;")
 	fmt.Fprintln(w, "use super::flags::*;")
-	fmt.Fprintln(w, "use super::{KindDef, MessageDef, f};")
+	fmt.Fprintln(w, "use super::{KindDef, MessageDef, f, m};")
 	fmt.Fprintln(w)
 
 	fmt.Fprintln(w, "/// Sorted by API version, then kind.")
@@ -40,7 +40,7 @@ func writeTable(out io.Writer, s *schemaDef) error {
 		for i, field := range message.fields {
 			fields[i] = rustField(field)
 		}
-		fmt.Fprintf(w, "    MessageDef { name: %q, fields: &[%s] },\n", message.name(), strings.Join(fields, ", "))
+		fmt.Fprintf(w, "    m(%q, &[%s]),\n", message.name(), strings.Join(fields, ", "))
 	}
 	fmt.Fprintln(w, "];")
 	return w.Flush()

@@ -108,6 +108,8 @@ pub(crate) struct MessageDef {
     pub(crate) name: &'static str,
     /// Ascending by number.
     pub(crate) fields: &'static [FieldDef],
+    /// A bit for each of the first 64 fields that JSON has even where it is absent.
+    written: u64,
 }
 
 #[derive(Debug)]
@@ -163,17 +165,38 @@ pub(crate) mod flags {
 }
 
 impl MessageDef {
+    pub(crate) const fn new(name: &'static str, fields: &'static [FieldDef]) -> Self {
+        let (mut written, mut at) = (0, 0);
+        while at < fields.len() && at < 64 {
+            if !fields[at].is_left_out() {
+                written |= 1 << at;
+            }
+            at += 1;
+        }
+        Self { name, fields, written }
+    }
+
     pub(crate) fn field(&self, number: u32) -> Option<&'static FieldDef> {
+        self.place(number).map(|at| &self.fields[at])
+    }
+
+    /// Where the field stands among the others.
+    #[inline]
+    pub(crate) fn place(&self, number: u32) -> Option<usize> {
         // Numbers begin at 1 and have few gaps: nearly always the field stands where its number says.
         let number = u8::try_from(number).ok()?;
-        match self.fields.get(usize::from(number).wrapping_sub(1)) {
-            Some(field) if field.number == number => Some(field),
-            _ => self
-                .fields
-                .binary_search_by_key(&number, |field| field.number)
-                .ok()
-                .map(|at| &self.fields[at]),
+        let place = usize::from(number).wrapping_sub(1);
+        match self.fields.get(place) {
+            Some(field) if field.number == number => Some(place),
+            _ => self.fields.binary_search_by_key(&number, |field| field.number).ok(),
         }
+    }
+
+    /// Whether JSON has none of these fields where they are absent. May say no where it is so.
+    #[inline]
+    pub(crate) fn are_left_out(&self, from: usize, to: usize) -> bool {
+        let below = |at: usize| if at < 64 { (1 << at) - 1 } else { u64::MAX };
+        from == to || to <= 64 && self.written & below(to) & !below(from) == 0
     }
 }
 
@@ -185,7 +208,7 @@ impl FieldKind {
     }
 
     /// Whether it is a plain value in Go, which `omitempty` leaves out when it is zero. Structs are not.
-    pub(crate) fn is_plain(self) -> bool {
+    pub(crate) const fn is_plain(self) -> bool {
         use FieldKind::*;
         matches!(self, Str | Bool | I32 | I64 | F64)
     }
@@ -207,8 +230,19 @@ impl FieldDef {
         f(0, "", FieldKind::Str, 0, 0)
     }
 
-    pub(crate) fn has(&self, flag: u8) -> bool {
+    pub(crate) const fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
+    }
+
+    /// Whether JSON has nothing of the field where it is absent.
+    pub(crate) const fn is_left_out(&self) -> bool {
+        use flags::{INLINE, OMIT_EMPTY, OMIT_ZERO, POINTER};
+        // To leave out what is empty has no effect on structs.
+        let can_be_empty = self.has(POINTER) || self.kind.is_plain() || matches!(self.kind, FieldKind::Bytes);
+        match self.has(INLINE) {
+            true => self.has(POINTER),
+            false => self.has(OMIT_ZERO) || self.has(OMIT_EMPTY) && can_be_empty,
+        }
     }
 
     /// The message that the field holds, for the kinds that hold one.
@@ -224,6 +258,10 @@ pub(crate) fn all_messages() -> &'static [MessageDef] {
 
 const fn f(number: u8, name: &'static str, kind: FieldKind, flags: u8, message: u16) -> FieldDef {
     FieldDef { number, flags, kind, message, name }
+}
+
+const fn m(name: &'static str, fields: &'static [FieldDef]) -> MessageDef {
+    MessageDef::new(name, fields)
 }
 
 #[cfg(test)]

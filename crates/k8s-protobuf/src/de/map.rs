@@ -58,7 +58,7 @@ struct Outer<'de> {
 
 const WATCH_EVENT: &str = "k8s.io/apimachinery/pkg/apis/meta/v1.WatchEvent";
 
-static NO_MESSAGE: MessageDef = MessageDef { name: "", fields: &[] };
+static NO_MESSAGE: MessageDef = MessageDef::new("", &[]);
 
 impl<'de> Map<'de> {
     fn new(rest: &'de [u8], message: &'static MessageDef, mode: Mode, depth: u8) -> Self {
@@ -104,34 +104,37 @@ impl<'de> Map<'de> {
         }
         'next: loop {
             let mut reader = Reader::new(self.rest);
+            let (fields, at) = (self.message.fields, usize::from(self.at));
             // Behind all fields are those that are absent at the end.
-            let (number, encoding) = if self.rest.is_empty() { (u32::MAX, 0) } else { reader.tag()? };
-            let fields = self.message.fields;
-            let mut at = usize::from(self.at);
-            let field = loop {
-                let Some(field) = fields.get(at) else { break None };
-                if u32::from(field.number) >= number {
-                    break Some(field).filter(|field| u32::from(field.number) == number);
+            let (place, encoding) = if self.rest.is_empty() {
+                (fields.len(), 0)
+            } else {
+                let (number, encoding) = reader.tag()?;
+                match self.message.place(number) {
+                    Some(place) if place >= at => (place, encoding),
+                    _ => {
+                        self.pass(reader, number, encoding)?;
+                        continue;
+                    }
                 }
-                at += 1;
-                // Nearly all that can be absent is left out then.
-                if field.flags & OPTIONAL != OPTIONAL {
-                    self.at = at as u8;
+            };
+            // Nearly all that can be absent is left out then.
+            if !self.message.are_left_out(at, place) {
+                for (at, field) in fields.iter().enumerate().take(place).skip(at) {
+                    self.at = at as u8 + 1;
                     match self.absent(field) {
                         Absent::LeftOut => {}
                         Absent::Written => return Ok(true),
                         Absent::Entered => continue 'next,
                     }
                 }
-            };
-            self.at = at as u8;
-            let Some(field) = field else {
-                if !self.rest.is_empty() {
-                    self.pass(reader, number, encoding)?;
-                } else if !self.leave() {
-                    return Ok(false);
+            }
+            self.at = place as u8;
+            let Some(field) = fields.get(place) else {
+                if self.leave() {
+                    continue;
                 }
-                continue;
+                return Ok(false);
             };
             self.at += 1;
             if field.flags & (REPEATED | MAP | INLINE) != 0 {
@@ -169,24 +172,17 @@ impl<'de> Map<'de> {
 
     /// What JSON has of a field that is absent.
     fn absent(&mut self, field: &'static FieldDef) -> Absent {
-        let is_pointer = field.has(POINTER);
+        if field.is_left_out() {
+            return Absent::LeftOut;
+        }
         self.value.form = if field.has(INLINE) {
-            if is_pointer {
-                return Absent::LeftOut;
-            }
             self.enter_inline(field, &[], self.rest);
             return Absent::Entered;
-        } else if field.has(OMIT_ZERO) {
-            return Absent::LeftOut;
         } else if field.has(OMIT_EMPTY) {
-            // To leave out what is empty has no effect on structs.
-            if is_pointer || field.kind.is_plain() || field.kind == FieldKind::Bytes {
-                return Absent::LeftOut;
-            }
             Form::One
         } else if field.has(LIST_ITEMS) {
             Form::Run
-        } else if is_pointer {
+        } else if field.has(POINTER) {
             Form::Null
         } else {
             Form::One
@@ -352,8 +348,6 @@ impl<'de> Map<'de> {
         fault.within(self.key().text)
     }
 }
-
-const OPTIONAL: u8 = OMIT_EMPTY | POINTER;
 
 enum Absent {
     LeftOut,

@@ -64,8 +64,8 @@ fn fields(def: &MessageDef, bytes: &[u8], depth: usize, out: &mut Vec<u8>) -> Wr
     let mut done = 0;
     while let Some((number, value)) = reader.next()? {
         let Some(place) = place(def, number, done)? else { continue };
-        for field in &def.fields[done..place] {
-            absent(field, depth, out)?;
+        if !def.are_left_out(done, place) {
+            def.fields[done..place].iter().try_for_each(|field| absent(field, depth, out))?;
         }
         done = place + 1;
         let field = &def.fields[place];
@@ -77,25 +77,20 @@ fn fields(def: &MessageDef, bytes: &[u8], depth: usize, out: &mut Vec<u8>) -> Wr
             single(field, value, depth, out)?;
         }
     }
-    def.fields[done..].iter().try_for_each(|field| absent(field, depth, out))
+    if !def.are_left_out(done, def.fields.len()) {
+        def.fields[done..].iter().try_for_each(|field| absent(field, depth, out))?;
+    }
+    Ok(())
 }
 
 /// Where the field with this number stands; `None` if there is none.
 #[inline]
 fn place(def: &MessageDef, number: u32, done: usize) -> Result<Option<usize>, Stop> {
-    let mut place = done;
-    while let Some(field) = def.fields.get(place) {
-        match u32::from(field.number) {
-            found if found < number => place += 1,
-            found if found == number => return Ok(Some(place)),
-            _ => break,
-        }
+    match def.place(number) {
+        // It was there before.
+        Some(place) if place < done => Err(Stop::Order),
+        place => Ok(place),
     }
-    // Unknown, unless it was there before.
-    if def.fields[..done].iter().any(|field| u32::from(field.number) == number) {
-        return Err(Stop::Order);
-    }
-    Ok(None)
 }
 
 fn repeated(
