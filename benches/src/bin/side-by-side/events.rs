@@ -3,6 +3,8 @@
 //! They are written into etcd by a process of its own, as the API server would have stored them. Each client is attached
 //! alone, and is given one burst after another.
 
+mod report;
+
 use std::collections::HashMap;
 
 use anyhow::{Context, Result};
@@ -11,8 +13,6 @@ use informer_benches::figures::{Initial, Kept, Wire};
 use crate::Arguments;
 use crate::cluster::Cluster;
 use crate::etcd_writer::EtcdWriter;
-use crate::goals::verdict;
-use crate::numbers::{Spread, Table, short};
 use crate::programs::Programs;
 use crate::runs::{Drain, Library, Run};
 
@@ -286,111 +286,6 @@ impl Measured {
     fn latency(&self, run: Run, rate: Rate, of: fn(Latency) -> u64) -> Vec<Option<f64>> {
         self.each(Attached::Run(run), rate, |burst| Some(of(burst.latency?) as f64))
     }
-
-    /// The report of the section.
-    pub(crate) fn table(&self) -> String {
-        if self.bursts.is_empty() {
-            return String::new();
-        }
-        let mut text = self.goals();
-        for rate in Rate::ALL {
-            text.push_str(&self.of_rate(rate));
-        }
-        text
-    }
-
-    fn goals(&self) -> String {
-        let [typed, lazy, go, go_json, kube_runtime] = runs();
-        let mut table = Table::new(&["goal", "at most", "500/s", "flat out", ""]);
-        let mut at_most = |goal: &str, limit: f64, value: &dyn Fn(Rate) -> Spread| {
-            let values = Rate::ALL.map(value);
-            let verdict = verdict(&values, [limit; 2]);
-            let [steady, flat] = values.map(|value| value.to_string());
-            table.row(&[goal.to_owned(), short(limit), steady, flat, verdict.to_owned()]);
-        };
-        for (name, own) in [("typed", typed), ("lazy", lazy)] {
-            at_most(&format!("p50 latency: {name} over the better peer"), 1.0, &|rate| {
-                let peers = [go, go_json, kube_runtime].map(|peer| self.latency(peer, rate, |late| late.p50));
-                let better = least(&peers);
-                Spread::ratios(&self.latency(own, rate, |late| late.p50), &better)
-            });
-            at_most(&format!("net CPU per event: {name} over client-go protobuf"), 1.0 / 3.0, &|rate| {
-                Spread::ratios(&self.net(own, rate), &self.net(go, rate))
-            });
-        }
-        table.section(
-            "Goals of events over HTTP",
-            "Ours from protobuf, medians of the rounds. *Net* CPU time is that minus the client's own drain's.",
-        )
-    }
-
-    fn of_rate(&self, rate: Rate) -> String {
-        let mut table = Table::new(&[
-            "client",
-            "CPU, µs per event",
-            "minus drain",
-            "latency p50, ms",
-            "p99",
-            "most",
-            "events per s",
-            "not seen",
-            "allocations per event",
-        ]);
-        let spread = |values: Vec<Option<f64>>| values.into_iter().flatten().collect::<Spread>().to_string();
-        let mut rows: Vec<Attached> = Vec::new();
-        for run in runs() {
-            rows.push(Attached::Run(run));
-        }
-        for run in runs() {
-            let drain = Attached::Drain(drain(run));
-            if !rows.contains(&drain) {
-                rows.push(drain);
-            }
-        }
-        for attached in rows.into_iter().filter(|attached| !self.of(*attached, rate).is_empty()) {
-            let milliseconds = |of: fn(Latency) -> u64| {
-                spread(self.each(attached, rate, |burst| Some(of(burst.latency?) as f64 / 1e3)))
-            };
-            let net = match attached {
-                Attached::Run(run) => self.net(run, rate),
-                Attached::Drain(_) => Vec::new(),
-            };
-            let missing =
-                self.of(attached, rate).iter().flatten().map(Burst::not_seen).collect::<Option<Vec<_>>>();
-            table.row(&[
-                attached.to_string(),
-                spread(self.cpu(attached, rate)),
-                spread(net),
-                milliseconds(|late| late.p50),
-                milliseconds(|late| late.p99),
-                milliseconds(|late| late.max),
-                spread(self.each(attached, rate, |burst| Some(burst.arrived_per_second()))),
-                missing.map_or_else(|| "–".into(), |missing| missing.iter().sum::<usize>().to_string()),
-                self.allocations.get(&attached).map_or_else(|| "–".into(), |count| short(*count)),
-            ]);
-        }
-        table.section(
-            &format!("Events over HTTP, {rate}"),
-            &format!(
-                "{} updates of {CHANGING} Pods in turn{}, put into etcd by another process as the API server would have stored them. \
-                 *Latency* is from that put to the call of the handler (kube-runtime: to the item of the stream), so most of it is etcd's and \
-                 the API server's; it can be compared within a run only. *Not seen* are updates that the handler was not told of one by \
-                 one, in all rounds. A *drain* is a watch of the same bytes, thrown away. *Allocations* were counted once, at 500/s.",
-                rate.bursts() * rate.events(),
-                match rate {
-                    Rate::Steady => "",
-                    Rate::Flat => ", as fast as etcd takes 250, then the next 250 once the client has handled the last: what is further \
-                                   behind than some hundred events is shut out by the API server, and measures how clients come back",
-                },
-            ),
-        )
-    }
-}
-
-/// In each round, the least of those that there are.
-fn least(rounds: &[Vec<Option<f64>>]) -> Vec<Option<f64>> {
-    let count = rounds.iter().map(Vec::len).max().unwrap_or_default();
-    (0..count).map(|round| rounds.iter().filter_map(|of| *of.get(round)?).reduce(f64::min)).collect()
 }
 
 impl std::fmt::Display for Rate {
@@ -437,12 +332,6 @@ mod tests {
         assert_eq!(Latency::of(&mut latencies), Some(Latency { p50: 101, p99: 199, max: 200 }));
         assert_eq!(Latency::of(&mut [7]), Some(Latency { p50: 7, p99: 7, max: 7 }));
         assert_eq!(Latency::of(&mut []), None);
-    }
-
-    #[test]
-    fn the_better_peer_is_that_of_the_round() {
-        let rounds = [vec![Some(2.0), None, Some(4.0)], vec![Some(3.0), None], vec![Some(1.0), None, None]];
-        assert_eq!(least(&rounds), [Some(1.0), None, Some(4.0)]);
     }
 
     #[test]
