@@ -74,9 +74,10 @@ impl Client {
     pub async fn run(self) -> Result<()> {
         match self {
             Self::Sync(sync) => sync.run().await,
-            Self::Drain(drain) => drain.run().await,
+            // As tasks, which is what informers are: on the main thread, each piece of the body would wake another.
+            Self::Drain(drain) => tokio::spawn(drain.run()).await?,
             Self::Events(events) => events.run().await,
-            Self::EventsDrain(drain) => drain.run().await,
+            Self::EventsDrain(drain) => tokio::spawn(drain.run()).await?,
         }
     }
 }
