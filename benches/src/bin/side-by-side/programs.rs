@@ -15,6 +15,7 @@ use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::timeout;
 
 use crate::runs::{Drain, HttpClient, Library, Run};
+use crate::warm::warm;
 
 /// How long one measurement may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
@@ -94,6 +95,9 @@ impl Programs {
         };
         command.args(run.stripped.then_some("--strip"));
         command.args(mode.counted.then_some("--counted")).args(mode.relist.then_some("--relist"));
+        if !mode.counted {
+            warm();
+        }
         Running::start(command)
     }
 

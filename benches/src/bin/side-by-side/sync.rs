@@ -10,7 +10,6 @@ use crate::cluster::Cluster;
 use crate::numbers::{Spread, Table};
 use crate::programs::Programs;
 use crate::runs::{Drain, Run};
-use crate::warm::warm;
 
 /// What was measured, by rounds; `None` where a client failed.
 #[derive(Default)]
@@ -41,7 +40,6 @@ pub(crate) async fn measure(
     }
     let (target, mut measured) = (cluster.target(), Measured::default());
     for round in 0..arguments.rounds {
-        warm();
         for step in &steps {
             let (name, outcome) = match step {
                 Step::Run(run) => (run.to_string(), programs.sync(*run, &target).await),
