@@ -78,6 +78,7 @@ impl Form {
                 (b"{\"type\":\"ADDED\",\"object\":{\"kin".to_vec(), "ended"),
                 (b"{\"type\":\"ADDED\",\"object\":nonsense}\n".to_vec(), ""),
                 (b"<html>".to_vec(), ""),
+                (half_json(), "not valid JSON"),
                 (oversized, "1000"),
             ],
             Self::Protobuf => {
@@ -147,4 +148,9 @@ fn message(object: &Value) -> Vec<u8> {
         encode::message(kind, &object, &mut message).unwrap();
     }
     message
+}
+
+/// A frame whose object begins well: it is not another state that cannot be decoded.
+fn half_json() -> Vec<u8> {
+    br#"{"type":"MODIFIED","object":{"metadata":{"name":"a","uid":"u-a","resourceVersion":"13"},"data":{]}}"#.to_vec()
 }
