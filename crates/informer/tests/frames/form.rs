@@ -152,5 +152,6 @@ fn message(object: &Value) -> Vec<u8> {
 
 /// A frame whose object begins well: it is not another state that cannot be decoded.
 fn half_json() -> Vec<u8> {
-    br#"{"type":"MODIFIED","object":{"metadata":{"name":"a","uid":"u-a","resourceVersion":"13"},"data":{]}}"#.to_vec()
+    br#"{"type":"MODIFIED","object":{"metadata":{"name":"a","uid":"u-a","resourceVersion":"13"},"data":{]}}"#
+        .to_vec()
 }
