@@ -23,7 +23,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
 /// Longer than anything takes that has to happen at all, on a paused clock.
-const LONG: Duration = Duration::from_secs(1800);
+pub(crate) const LONG: Duration = Duration::from_secs(1800);
 
 /// By namespace and name: UID and version.
 pub(crate) type Collection = BTreeMap<String, (String, String)>;
