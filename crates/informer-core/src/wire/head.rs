@@ -28,7 +28,7 @@ use crate::version::{ResourceVersion, Uid};
 /// assert_eq!(head.version, "7".into());
 /// # Ok::<(), informer_core::wire::HeadError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct ObjectHead<'a> {
     /// Group and version, such as `apps/v1`; empty where the text has none, as items of typed lists.
     pub api_version: Cow<'a, str>,
@@ -169,6 +169,21 @@ impl<'a> ObjectHead<'a> {
         ObjectKey::namespaced(&self.namespace, &self.name)
     }
 }
+
+/// Of what was read; not of the bytes that it was read from.
+impl PartialEq for ObjectHead<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        let texts = |head: &Self| {
+            [&head.api_version, &head.kind, &head.name, &head.namespace].map(|it| it.to_string())
+        };
+        texts(self) == texts(other)
+            && (&self.uid, &self.version) == (&other.uid, &other.version)
+            && self.initial_events_end == other.initial_events_end
+            && self.managed_fields == other.managed_fields
+    }
+}
+
+impl Eq for ObjectHead<'_> {}
 
 /// The text of an object without its managed fields: `json` itself if there are none, else put together in
 /// `scratch`, whose content is replaced.
