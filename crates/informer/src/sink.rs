@@ -47,6 +47,7 @@ impl<T: Send + Sync + 'static> Sink<T> for SharedSink<T> {
         drop(pipeline);
         let snapshot = self.shared.reader.snapshot();
         let (version, epoch) = (snapshot.version(), snapshot.epoch());
+        let first = has_synced && !self.shared.reached.borrow().has_synced;
         self.shared.reached.send_if_modified(|reached| {
             if reached.has_synced == has_synced && reached.version == *version && reached.epoch == epoch {
                 return false;
@@ -59,6 +60,10 @@ impl<T: Send + Sync + 'static> Sink<T> for SharedSink<T> {
             reached.epoch = epoch;
             true
         });
+        if first {
+            // The state may be what it was, but the status is not (G31).
+            self.shared.live.send_modify(|_| {});
+        }
         self.shared.report_faults(faults);
     }
 

@@ -173,10 +173,8 @@ impl<'a> ObjectHead<'a> {
 /// Of what was read; not of the bytes that it was read from.
 impl PartialEq for ObjectHead<'_> {
     fn eq(&self, other: &Self) -> bool {
-        let texts = |head: &Self| {
-            [&head.api_version, &head.kind, &head.name, &head.namespace].map(|it| it.to_string())
-        };
-        texts(self) == texts(other)
+        (&self.api_version, &self.kind) == (&other.api_version, &other.kind)
+            && (&self.name, &self.namespace) == (&other.name, &other.namespace)
             && (&self.uid, &self.version) == (&other.uid, &other.version)
             && self.initial_events_end == other.initial_events_end
             && self.managed_fields == other.managed_fields
