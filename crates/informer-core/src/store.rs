@@ -32,7 +32,9 @@
 mod building;
 mod index;
 mod replace;
+mod slots;
 mod snapshot;
+mod table;
 
 #[cfg(test)]
 mod tests;
@@ -47,13 +49,15 @@ pub use index::{Index, IndexError, IndexFault, IndexValues, panic_message};
 pub use replace::{ReplaceChange, Replacement};
 pub use snapshot::{Entry, IndexHits, Objects, Snapshot};
 
-use crate::sorted_map::SortedMap;
 use crate::{Item, ObjectKey, Record, ResourceVersion};
+use slots::{Numbers, Slot};
 use snapshot::Root;
+use table::Table;
 
 /// The writing side of a collection of objects. Writes are seen by readers after [`publish`](Self::publish).
 pub struct Store<T> {
     root: Root<T>,
+    numbers: Numbers,
     dirty: bool,
     faults: Vec<IndexFault>,
     published: Arc<ArcSwap<Root<T>>>,
@@ -89,6 +93,7 @@ impl<T> Store<T> {
         Self {
             published: Arc::new(ArcSwap::from_pointee(root.clone())),
             root,
+            numbers: Numbers::default(),
             dirty: false,
             faults: Vec::new(),
         }
@@ -145,7 +150,9 @@ impl<T> Store<T> {
     /// Writes one object.
     pub fn upsert(&mut self, item: Item<T>) -> Change<T> {
         let Item { key, record } = item;
-        let change = match self.root.objects.get(&key) {
+        let objects = &mut self.root.objects;
+        let slot = objects.slot(&key);
+        let change = match slot.and_then(|slot| objects.record(slot)) {
             None => Change::Added,
             Some(old) if old.is_state(&record.uid, &record.version) => return Change::Unchanged,
             Some(old) if old.uid == record.uid => Change::Updated { old: old.clone() },
@@ -155,16 +162,23 @@ impl<T> Store<T> {
             Change::Updated { old } | Change::Recreated { old } => Some(old),
             Change::Added | Change::Unchanged => None,
         };
-        self.reindex(&key, old.map(|old| &*old.object), Some(&record.object));
-        self.root.objects.insert(key, record);
+        let object = Arc::clone(&record.object);
+        let slot = match slot {
+            Some(slot) => {
+                objects.change(slot, record);
+                slot
+            }
+            None => objects.add(&mut self.numbers, key.clone(), record),
+        };
+        self.reindex(&key, slot, old.map(|old| &*old.object), Some(&object));
         self.dirty = true;
         change
     }
 
     /// Removes one object and returns its last state.
     pub fn remove(&mut self, key: &ObjectKey) -> Option<Record<T>> {
-        let old = self.root.objects.remove(key)?;
-        self.reindex(key, Some(&old.object), None);
+        let (slot, old) = self.root.objects.remove(&mut self.numbers, key)?;
+        self.reindex(key, slot, Some(&old.object), None);
         self.dirty = true;
         Some(old)
     }
@@ -182,18 +196,19 @@ impl<T> Store<T> {
         std::mem::take(&mut self.faults)
     }
 
-    fn reindex(&mut self, key: &ObjectKey, old: Option<&T>, new: Option<&T>) {
+    fn reindex(&mut self, key: &ObjectKey, slot: Slot, old: Option<&T>, new: Option<&T>) {
         for postings in &mut self.root.indexes {
-            postings.update(key, old, new, &mut self.faults);
+            postings.update(key, slot, old, new, &mut self.faults);
         }
     }
 
-    /// The whole map in one go, for a first list; only right where there were no objects before.
-    fn fill(&mut self, objects: SortedMap<ObjectKey, Record<T>>) {
-        for (key, record) in objects.iter() {
-            self.reindex(key, None, Some(&record.object));
+    /// The whole table in one go, for a first list; only right where there were no objects before.
+    fn fill(&mut self, objects: Table<T>, numbers: Numbers) {
+        let mut entries = objects.iter();
+        while let Some((key, slot, record)) = entries.next_slot() {
+            self.reindex(key, slot, None, Some(&record.object));
         }
-        self.root.objects = objects;
+        (self.root.objects, self.numbers) = (objects, numbers);
         self.dirty = true;
     }
 }

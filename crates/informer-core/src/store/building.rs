@@ -48,22 +48,34 @@ impl<T> IndexBuild<T> {
         Self { postings: Postings::new(index.clone()), faults: Vec::new(), from, to: snapshot, at: None }
     }
 
-    /// Files up to `objects` objects more. Says whether the index stands for the snapshot now.
+    /// Looks at up to `objects` objects more, and files those that changed. Says whether the index stands for the
+    /// snapshot now.
     pub fn step(&mut self, objects: usize) -> bool {
-        let mut differences = self.to.objects().differences(self.from.objects(), self.at.as_ref());
+        let mut both = self.to.objects().beside(self.from.objects(), self.at.as_ref());
         let mut last = None;
         let mut taken = 0;
         let done = loop {
-            let Some((key, old, new)) = differences.next() else { break true };
+            let Some((key, old, new)) = both.next() else { break true };
             if taken == objects {
                 break false;
             }
             taken += 1;
             last = Some(key);
-            let (old, new) = (old.map(|record| &record.object), new.map(|record| &record.object));
-            let is_same = old.zip(new).is_some_and(|(old, new)| Arc::ptr_eq(old, new));
-            if !is_same {
-                self.postings.update(key, old.map(|old| &**old), new.map(|new| &**new), &mut self.faults);
+            let (postings, faults) = (&mut self.postings, &mut self.faults);
+            match (old, new) {
+                (Some((_, old)), Some((_, new))) if Arc::ptr_eq(old, new) => {}
+                (Some((before, old)), Some((after, new))) if before == after => {
+                    postings.update(key, after, Some(old), Some(new), faults);
+                }
+                // Gone, new, or both, and then in another place.
+                _ => {
+                    if let Some((slot, old)) = old {
+                        postings.update(key, slot, Some(old), None, faults);
+                    }
+                    if let Some((slot, new)) = new {
+                        postings.update(key, slot, None, Some(new), faults);
+                    }
+                }
             }
         };
         if done {
@@ -74,7 +86,7 @@ impl<T> IndexBuild<T> {
         done
     }
 
-    /// Goes on to a later snapshot of the same store; the steps that follow cost what changed.
+    /// Goes on to a later snapshot of the same store; the steps that follow cost a look at each object, and what changed.
     pub fn catch_up(&mut self, snapshot: Snapshot<T>) {
         while !self.step(usize::MAX) {}
         self.to = snapshot;

@@ -6,6 +6,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use super::slots::Slot;
 use crate::ObjectKey;
 use crate::sorted_map::{Iter, SortedMap};
 
@@ -122,10 +123,10 @@ impl<T> fmt::Debug for Index<T> {
     }
 }
 
-/// An index with the keys filed under its values.
+/// An index with the keys filed under its values, and the places of their records.
 pub(super) struct Postings<T> {
     pub(super) index: Index<T>,
-    keys: SortedMap<Posting, ()>,
+    keys: SortedMap<Posting, Slot>,
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -139,10 +140,11 @@ impl<T> Postings<T> {
         Self { index, keys: SortedMap::new() }
     }
 
-    /// Moves `key` from the values of `old` to those of `new`.
+    /// Moves `key`, whose record is and was in `slot`, from the values of `old` to those of `new`.
     pub(super) fn update(
         &mut self,
         key: &ObjectKey,
+        slot: Slot,
         old: Option<&T>,
         new: Option<&T>,
         faults: &mut Vec<IndexFault>,
@@ -162,12 +164,12 @@ impl<T> Postings<T> {
         }
         for value in after.into_iter().filter(|value| !before.contains(value)) {
             let value = self.shared(value);
-            self.keys.insert(Posting { value, key: key.clone() }, ());
+            self.keys.insert(Posting { value, key: key.clone() }, slot);
         }
     }
 
     /// The postings from `value` on.
-    pub(super) fn starting_at(&self, value: &str) -> Iter<'_, Posting, ()> {
+    pub(super) fn starting_at(&self, value: &str) -> Iter<'_, Posting, Slot> {
         self.keys.seek(|posting| (*posting.value).cmp(value))
     }
 
@@ -175,7 +177,7 @@ impl<T> Postings<T> {
     pub(super) fn after_value(&self, value: &str) -> Option<&Posting> {
         let above =
             |posting: &Posting| if *posting.value <= *value { Ordering::Less } else { Ordering::Greater };
-        self.keys.seek(above).next().map(|(posting, ())| posting)
+        self.keys.seek(above).next().map(|(posting, _)| posting)
     }
 
     /// Sorted and without duplicates; the text of the panic if the function panicked.
@@ -193,7 +195,7 @@ impl<T> Postings<T> {
     /// The text that other postings of this value use already, so that each value is kept once.
     fn shared(&self, value: Arc<str>) -> Arc<str> {
         match self.starting_at(&value).next() {
-            Some((posting, ())) if posting.value == value => Arc::clone(&posting.value),
+            Some((posting, _)) if posting.value == value => Arc::clone(&posting.value),
             _ => value,
         }
     }

@@ -1,16 +1,20 @@
 //! Replacing the whole content: a list, staged item by item and published in one step (G9).
 
+use std::fmt;
+
 use hashbrown::HashSet;
 
+use super::slots::Numbers;
+use super::table::Table;
 use super::{Change, Store};
-use crate::sorted_map::SortedMap;
 use crate::{Item, ObjectKey, Record, ResourceVersion};
 
 /// A complete new list on its way into a store. Holds the objects that are new or changed, and only the
 /// keys of the others (G7, G35).
-#[derive(Debug)]
 pub struct Replacement<T> {
-    changed: SortedMap<ObjectKey, Record<T>>,
+    changed: Table<T>,
+    /// The places of `changed`.
+    numbers: Numbers,
     kept: HashSet<ObjectKey>,
 }
 
@@ -18,26 +22,26 @@ impl<T> Replacement<T> {
     /// An empty list.
     #[must_use]
     pub fn new() -> Self {
-        Self { changed: SortedMap::new(), kept: HashSet::new() }
+        Self { changed: Table::new(), numbers: Numbers::default(), kept: HashSet::new() }
     }
 
     /// The list has `item`. The last one of a key counts.
     pub fn insert(&mut self, item: Item<T>) {
         self.kept.remove(&item.key);
-        self.changed.insert(item.key, item.record);
+        self.changed.insert(&mut self.numbers, item.key, item.record);
     }
 
     /// The list has the object of `key` as the store has it already, or in a state that cannot be decoded
     /// (G30): the store keeps what it has, unless the list had a newer good state of it before.
     pub fn keep(&mut self, key: ObjectKey) {
-        if self.changed.get(&key).is_none() {
+        if self.changed.slot(&key).is_none() {
             self.kept.insert(key);
         }
     }
 
     /// The object was deleted before the list was complete.
     pub fn remove(&mut self, key: &ObjectKey) {
-        self.changed.remove(key);
+        self.changed.remove(&mut self.numbers, key);
         self.kept.remove(key);
     }
 
@@ -60,6 +64,13 @@ impl<T> Default for Replacement<T> {
     }
 }
 
+impl<T> fmt::Debug for Replacement<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (changed, kept) = (self.changed.len(), self.kept.len());
+        f.debug_struct("Replacement").field("changed", &changed).field("kept", &kept).finish()
+    }
+}
+
 impl<T> Store<T> {
     /// Makes the store equal to `list` at `version` and publishes it, all in one step. `changes` is told
     /// what changed: first the removals, then the rest, each in key order.
@@ -73,13 +84,13 @@ impl<T> Store<T> {
         distrust: bool,
         mut changes: impl FnMut(&ObjectKey, ReplaceChange<T>),
     ) {
-        let Replacement { changed, kept } = list;
+        let Replacement { changed, numbers, kept } = list;
         let gone: Vec<ObjectKey> = self
             .root
             .objects
             .iter()
             .map(|(key, _)| key)
-            .filter(|key| !kept.contains(*key) && changed.get(*key).is_none())
+            .filter(|key| !kept.contains(*key) && changed.slot(key).is_none())
             .cloned()
             .collect();
         drop(kept);
@@ -91,7 +102,7 @@ impl<T> Store<T> {
             for (key, record) in changed.iter() {
                 changes(key, ReplaceChange::Written(Change::Added, record.clone()));
             }
-            self.fill(changed);
+            self.fill(changed, numbers);
         } else {
             for (key, record) in changed.iter() {
                 let mut change = self.upsert(Item { key: key.clone(), record: record.clone() });
@@ -107,8 +118,13 @@ impl<T> Store<T> {
 
     /// Writes a state although the store holds one of the same UID and version.
     fn overwrite(&mut self, key: &ObjectKey, record: &Record<T>) -> Change<T> {
-        let Some(old) = self.root.objects.insert(key.clone(), record.clone()) else { return Change::Added };
-        self.reindex(key, Some(&old.object), Some(&record.object));
+        let objects = &mut self.root.objects;
+        let slot = objects.slot(key);
+        let Some((slot, old)) = slot.and_then(|slot| Some((slot, objects.change(slot, record.clone())?)))
+        else {
+            return Change::Added;
+        };
+        self.reindex(key, slot, Some(&old.object), Some(&record.object));
         Change::Updated { old }
     }
 }

@@ -1,0 +1,163 @@
+//! The objects of a store: keys in order, each with the number of the place that its record is in.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use super::slots::{Cursor, Numbers, Slot, Slots};
+use crate::sorted_map::{Iter, Pairs, SortedMap};
+use crate::{ObjectKey, Record};
+
+/// Objects by key. A change of an object writes its place only; keys are written when objects come and go.
+pub(super) struct Table<T> {
+    keys: SortedMap<ObjectKey, Slot>,
+    records: Slots<Record<T>>,
+}
+
+impl<T> Table<T> {
+    pub(super) fn new() -> Self {
+        Self { keys: SortedMap::new(), records: Slots::new() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Where the record of `key` is.
+    pub(super) fn slot(&self, key: &ObjectKey) -> Option<Slot> {
+        self.keys.get(key).copied()
+    }
+
+    /// What is in a place.
+    pub(super) fn record(&self, slot: Slot) -> Option<&Record<T>> {
+        self.records.get(slot)
+    }
+
+    pub(super) fn get(&self, key: &ObjectKey) -> Option<&Record<T>> {
+        self.record(self.slot(key)?)
+    }
+
+    /// The object whose key `compare` says is `Equal`; see [`SortedMap::find`].
+    pub(super) fn find(&self, compare: impl Fn(&ObjectKey) -> Ordering) -> Option<(&ObjectKey, &Record<T>)> {
+        let (key, slot) = self.keys.find(compare)?;
+        Some((key, self.record(*slot)?))
+    }
+
+    /// All objects in key order.
+    pub(super) fn iter(&self) -> Entries<'_, T> {
+        Entries { keys: self.keys.iter(), records: self.records.cursor() }
+    }
+
+    /// The objects in key order from the first one whose key `compare` does not say is `Less`.
+    pub(super) fn seek(&self, compare: impl Fn(&ObjectKey) -> Ordering) -> Entries<'_, T> {
+        Entries { keys: self.keys.seek(compare), records: self.records.cursor() }
+    }
+
+    /// Adds an object whose key is not there, and says where.
+    pub(super) fn add(&mut self, numbers: &mut Numbers, key: ObjectKey, record: Record<T>) -> Slot {
+        let slot = numbers.take();
+        self.keys.insert(key, slot);
+        self.records.set(slot, Some(record));
+        slot
+    }
+
+    /// Changes what is in a place.
+    pub(super) fn change(&mut self, slot: Slot, record: Record<T>) -> Option<Record<T>> {
+        self.records.set(slot, Some(record))
+    }
+
+    /// Sets the record of a key, whether it is there or not.
+    pub(super) fn insert(&mut self, numbers: &mut Numbers, key: ObjectKey, record: Record<T>) {
+        match self.slot(&key) {
+            Some(slot) => _ = self.change(slot, record),
+            None => _ = self.add(numbers, key, record),
+        }
+    }
+
+    /// Removes an object, and says where it was.
+    pub(super) fn remove(&mut self, numbers: &mut Numbers, key: &ObjectKey) -> Option<(Slot, Record<T>)> {
+        let slot = self.keys.remove(key)?;
+        let old = self.records.set(slot, None)?;
+        numbers.give_back(slot);
+        Some((slot, old))
+    }
+
+    /// The objects of `old` and of this table beside each other, in key order from behind `after` on.
+    pub(super) fn beside<'a>(&'a self, old: &'a Self, after: Option<&ObjectKey>) -> Beside<'a, T> {
+        let keys = self.keys.beside(&old.keys, after);
+        Beside { keys, old: old.records.cursor(), new: self.records.cursor() }
+    }
+}
+
+/// Clones share all structure.
+impl<T> Clone for Table<T> {
+    fn clone(&self) -> Self {
+        Self { keys: self.keys.clone(), records: self.records.clone() }
+    }
+}
+
+/// Iterates over objects in key order.
+pub(super) struct Entries<'a, T> {
+    keys: Iter<'a, ObjectKey, Slot>,
+    records: Cursor<'a, Record<T>>,
+}
+
+impl<'a, T> Entries<'a, T> {
+    /// The next object with its place.
+    #[inline]
+    pub(super) fn next_slot(&mut self) -> Option<(&'a ObjectKey, Slot, &'a Record<T>)> {
+        let (key, slot) = self.keys.next()?;
+        Some((key, *slot, self.records.get(*slot)?))
+    }
+}
+
+impl<'a, T> Iterator for Entries<'a, T> {
+    type Item = (&'a ObjectKey, &'a Record<T>);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_slot().map(|(key, _, record)| (key, record))
+    }
+
+    #[inline]
+    fn fold<B, F: FnMut(B, Self::Item) -> B>(mut self, mut folded: B, mut f: F) -> B {
+        loop {
+            let leaf = self.keys.take_leaf();
+            if leaf.is_empty() {
+                return folded;
+            }
+            for (key, slot) in leaf {
+                let Some(record) = self.records.get(*slot) else { return folded };
+                folded = f(folded, (key, record));
+            }
+        }
+    }
+}
+
+impl<T> Clone for Entries<'_, T> {
+    fn clone(&self) -> Self {
+        Self { keys: self.keys.clone(), records: self.records.clone() }
+    }
+}
+
+/// See [`Table::beside`].
+pub(super) struct Beside<'a, T> {
+    keys: Pairs<'a, ObjectKey, Slot>,
+    old: Cursor<'a, Record<T>>,
+    new: Cursor<'a, Record<T>>,
+}
+
+/// A place with the object in it, in one of two tables.
+pub(super) type Placed<'a, T> = (Slot, &'a Arc<T>);
+
+impl<'a, T> Iterator for Beside<'a, T> {
+    /// A key with its object in the old table and in the new one.
+    type Item = (&'a ObjectKey, Option<Placed<'a, T>>, Option<Placed<'a, T>>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (key, old, new) = self.keys.next()?;
+        let placed = |slot: Option<&Slot>, records: &mut Cursor<'a, Record<T>>| {
+            slot.and_then(|slot| Some((*slot, &records.get(*slot)?.object)))
+        };
+        Some((key, placed(old, &mut self.old), placed(new, &mut self.new)))
+    }
+}
