@@ -52,9 +52,9 @@ impl Programs {
         let ours = std::env::current_exe()?;
         let client_go = go_build(&benches.join("peers"), "client-go").await?;
         let etcd_writer = go_build(&benches.join("peers"), "etcd-writer").await?;
-        let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
+        let profile = profile(&ours);
         let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        build.current_dir(benches).args(["build", "--quiet", "--profile", profile]);
+        build.current_dir(benches).args(["build", "--quiet", "--profile", &profile]);
         build.args(["-p", "informer-peer-kube-runtime"]);
         // What `cargo run` sets would have build scripts run again that look at it.
         for (name, _) in std::env::vars_os() {
@@ -218,6 +218,14 @@ impl Running {
         let figures = self.next().await?;
         self.end().await?;
         Ok(figures)
+    }
+}
+
+/// The profile that a program was built with, which names the folder that it is in.
+pub(crate) fn profile(program: &Path) -> String {
+    match program.parent().and_then(Path::file_name) {
+        Some(folder) if folder != "debug" => folder.to_string_lossy().into_owned(),
+        _ => "dev".to_owned(),
     }
 }
 

@@ -7,7 +7,7 @@ use tokio::process::Command;
 
 use crate::Arguments;
 use crate::cluster::Cluster;
-use crate::programs::Programs;
+use crate::programs::{Programs, profile};
 
 /// The beginning of the report.
 pub(crate) async fn describe(
@@ -35,11 +35,12 @@ pub(crate) async fn describe(
     let command: Vec<String> = std::env::args().skip(1).collect();
     Ok(format!(
         "{date}, commit {commit}: {} Pods, {} rounds, on {}. kube-apiserver {server}, etcd {etcd}; {client_go}; {rustc}, {}, {allocator}.\n\n    \
-         cargo run --release -p informer-benches --bin side-by-side{} -- {}\n\n",
+         cargo run --profile {} -p informer-benches --bin side-by-side{} -- {}\n\n",
         arguments.objects,
         arguments.rounds,
         machine(),
         crates.join(", "),
+        profile(&std::env::current_exe()?),
         if cfg!(feature = "mimalloc") { " --features mimalloc" } else { "" },
         command.join(" "),
     ))
