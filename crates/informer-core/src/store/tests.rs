@@ -64,6 +64,7 @@ fn assert_same(snapshot: &Snapshot<Obj>, model: &Model, index: Option<&Index<Obj
             values.insert(value.clone());
         }
         assert!(snapshot.by_index(index, &value).unwrap().map(|e| e.key).eq(expected));
+        assert!(snapshot.by_index(index, &value).unwrap().all(|e| e.object().tags.contains(&tag)));
     }
     let listed: Vec<_> = snapshot.index_values(index).unwrap().iter().map(ToString::to_string).collect();
     assert_eq!(listed, values.into_iter().collect::<Vec<_>>());
@@ -182,6 +183,29 @@ proptest! {
         model.insert(item(31, 0, 0, vec![]).key, vec![5]);
         store.publish();
         assert_same(&reader.snapshot(), &model, Some(&index));
+    }
+}
+
+#[test]
+fn g11_an_index_built_beside_the_writer_finds_objects_that_came_back_in_another_order() {
+    let mut store = Store::new();
+    let add =
+        |store: &mut Store<Obj>, name: u8, version: u64| store.upsert(item(name, 1, version, vec![name]));
+    (1..=4).for_each(|name| _ = add(&mut store, name, u64::from(name)));
+    store.publish();
+    let index = by_tag();
+    let mut build = IndexBuild::new(&index, store.reader().snapshot());
+    assert!(build.step(usize::MAX));
+    for name in 1..=4 {
+        store.remove(&item(name, 1, 0, vec![]).key);
+    }
+    (1..=4).rev().for_each(|name| _ = add(&mut store, name, 10 - u64::from(name)));
+    store.finish_index(build).unwrap();
+    let snapshot = store.reader().snapshot();
+    for name in 1..=4 {
+        let value = name.to_string();
+        let found: Vec<_> = snapshot.by_index(&index, &value).unwrap().collect();
+        assert_eq!(found.iter().map(|entry| &*entry.object().tags).collect::<Vec<_>>(), [[name]]);
     }
 }
 
