@@ -113,11 +113,7 @@ impl<T> FanOut<T> {
             return;
         }
         for registration in &self.registrations {
-            let mut queue = registration.queue.lock();
-            for event in events {
-                queue.push(event.clone());
-            }
-            drop(queue);
+            registration.queue.lock().push_all(events);
             (registration.wake)();
         }
     }

@@ -26,7 +26,7 @@ pub struct ObjectKey(Arc<str>);
 
 /// Separates namespace and name. NUL sorts below every character of a name, so that comparing whole keys
 /// as strings compares the namespaces first (`a/x` before `a-b/x`, which `/` would reverse).
-const SEPARATOR: char = '\0';
+const SEPARATOR: u8 = 0;
 
 /// Of a namespace and a name as servers allow them, which are 63 and 253 bytes long.
 const LONGEST: usize = 63 + 1 + 253;
@@ -70,8 +70,14 @@ impl ObjectKey {
     /// Compares this key with a namespace and name without building a key of them.
     #[must_use]
     pub fn cmp_parts(&self, namespace: &str, name: &str) -> Ordering {
-        let (own_namespace, own_name) = self.split();
-        own_namespace.cmp(namespace).then_with(|| own_name.cmp(name))
+        let (own, length) = (self.0.as_bytes(), namespace.len());
+        // Not split: the separator is where the namespaces are equal, and else sorts before what the longer one has.
+        let (head, tail) = own.split_at(length.min(own.len()));
+        head.cmp(namespace.as_bytes()).then_with(|| match tail.split_first() {
+            Some((&SEPARATOR, own_name)) => own_name.cmp(name.as_bytes()),
+            Some(_) => Ordering::Greater,
+            None => Ordering::Less,
+        })
     }
 
     /// Bytes of the key's text, as counted by memory reports.
@@ -81,7 +87,7 @@ impl ObjectKey {
     }
 
     fn split(&self) -> (&str, &str) {
-        self.0.split_once(SEPARATOR).unwrap_or(("", &self.0))
+        self.0.split_once(char::from(SEPARATOR)).unwrap_or(("", &self.0))
     }
 }
 

@@ -78,6 +78,18 @@ impl<T> EventQueue<T> {
         self.update_synced();
     }
 
+    /// Adds events, one after the other.
+    pub fn push_all(&mut self, events: &[Event<T>]) {
+        let takes_all = self.cursor.is_none() && self.last_of.is_none() && !self.closed && !self.finished;
+        if !takes_all || self.live + events.len() > self.capacity {
+            return events.iter().for_each(|event| self.push(event.clone()));
+        }
+        self.initial_entries += events.iter().filter(|event| event.is_initial()).count();
+        self.live += events.len();
+        self.slots.extend(events.iter().cloned().map(Some));
+        self.update_synced();
+    }
+
     /// Gives the initial set: everything in `snapshot`, as `Added { initial: true }`.
     pub fn start_initial(&mut self, snapshot: Snapshot<T>) {
         self.begun = true;
@@ -244,6 +256,26 @@ impl<T> EventQueue<T> {
     }
 
     fn pop_from_slots(&mut self, max: usize, batch: &mut Vec<Event<T>>) {
+        // Nothing was merged, as long as the handler keeps up.
+        if self.last_of.is_none() && self.initial_entries == 0 && self.live == self.slots.len() {
+            let taken = self.live.min(max);
+            batch.extend(self.slots.drain(..taken).flatten());
+            self.live -= taken;
+            self.base += taken as u64;
+        } else {
+            self.pop_one_by_one(max, batch);
+        }
+        if self.slots.is_empty() && self.slots.capacity() / 4 > self.capacity.max(64) {
+            // What a long backlog took is free again (G35).
+            self.slots = VecDeque::new();
+        }
+        // Half empty, so that a queue at the brink does not build the index again and again.
+        if self.live <= self.capacity / 2 {
+            self.last_of = None;
+        }
+    }
+
+    fn pop_one_by_one(&mut self, max: usize, batch: &mut Vec<Event<T>>) {
         while batch.len() < max {
             let Some(slot) = self.slots.pop_front() else { break };
             let Some(event) = slot else {
@@ -263,14 +295,6 @@ impl<T> EventQueue<T> {
             self.live -= 1;
             self.initial_entries -= usize::from(event.is_initial());
             batch.push(event);
-        }
-        if self.slots.is_empty() && self.slots.capacity() / 4 > self.capacity.max(64) {
-            // What a long backlog took is free again (G35).
-            self.slots = VecDeque::new();
-        }
-        // Half empty, so that a queue at the brink does not build the index again and again.
-        if self.live <= self.capacity / 2 {
-            self.last_of = None;
         }
     }
 

@@ -13,7 +13,8 @@ use crate::sorted_map::{Iter, SortedMap};
 /// An index over objects of type `T`: a name, and a plain function of the object that emits any number of
 /// values and cannot fail (G11). Cloning copies a pointer; the clone is the same index.
 ///
-/// The function runs again on the old state when an object changes, so it must depend on nothing else.
+/// The function runs again on the old state when an object changes, so it must depend on nothing else: values that it
+/// does not emit then stay behind, and find whatever object comes next.
 /// One that panics is reported, and leaves its object out of this index only.
 pub struct Index<T>(Arc<Definition<T>>);
 

@@ -28,7 +28,7 @@ impl<T> Replacement<T> {
     /// The list has `item`. The last one of a key counts.
     pub fn insert(&mut self, item: Item<T>) {
         self.kept.remove(&item.key);
-        self.changed.insert(&mut self.numbers, item.key, item.record);
+        self.changed.put(&mut self.numbers, item.key, item.record);
     }
 
     /// The list has the object of `key` as the store has it already, or in a state that cannot be decoded

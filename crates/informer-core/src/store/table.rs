@@ -65,12 +65,14 @@ impl<T> Table<T> {
         self.records.set(slot, Some(record))
     }
 
-    /// Sets the record of a key, whether it is there or not.
-    pub(super) fn insert(&mut self, numbers: &mut Numbers, key: ObjectKey, record: Record<T>) {
-        match self.slot(&key) {
-            Some(slot) => _ = self.change(slot, record),
-            None => _ = self.add(numbers, key, record),
+    /// Sets the record of a key, whether it is there or not; one that is gets another place. Cheaper than looking first.
+    pub(super) fn put(&mut self, numbers: &mut Numbers, key: ObjectKey, record: Record<T>) {
+        let slot = numbers.take();
+        if let Some(before) = self.keys.insert(key, slot) {
+            self.records.set(before, None);
+            numbers.give_back(before);
         }
+        self.records.set(slot, Some(record));
     }
 
     /// Removes an object, and says where it was.

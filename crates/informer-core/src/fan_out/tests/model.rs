@@ -10,20 +10,24 @@ const NAMES: u32 = 6;
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// Adds the object, or updates or deletes it.
-    Change {
-        name: u32,
-        delete: bool,
-    },
+    /// Adds objects, or updates or deletes them; what becomes of them is pushed together.
+    Changes(Vec<Change>),
     Pop(usize),
     Handled,
     Initial,
     Resync,
 }
 
+#[derive(Clone, Debug)]
+struct Change {
+    name: u32,
+    delete: bool,
+}
+
 fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let change = (0..NAMES, prop::bool::weighted(0.3)).prop_map(|(name, delete)| Change { name, delete });
     let step = prop_oneof![
-        12 => (0..NAMES, prop::bool::weighted(0.3)).prop_map(|(name, delete)| Step::Change { name, delete }),
+        12 => prop::collection::vec(change, 0..4).prop_map(Step::Changes),
         5 => (0usize..5).prop_map(Step::Pop),
         1 => Just(Step::Handled),
         1 => Just(Step::Initial),
@@ -159,6 +163,23 @@ fn said(event: &Event<u32>) -> String {
     }
 }
 
+/// Changes the store, and says what happened.
+fn applied(store: &mut Store<u32>, Change { name, delete }: Change, stamp: u32) -> Event<u32> {
+    let key = key(name);
+    let held = store.get(&key).map(|record| Arc::clone(&record.object));
+    if let (true, Some(last)) = (delete, &held) {
+        store.remove(&key);
+        return Event::Deleted(Deleted { key, last: Arc::clone(last), final_state: FinalState::Known });
+    }
+    let item = Item::new(key.clone(), "u".into(), u64::from(stamp).into(), stamp);
+    let object = Arc::clone(&item.record.object);
+    store.upsert(item);
+    match held {
+        Some(old) => Event::Updated { key, old, new: object, reason: UpdateReason::Change },
+        None => Event::Added { key, object, initial: false },
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
     #[test]
@@ -170,30 +191,17 @@ proptest! {
         let mut stamp = 0;
         for step in steps {
             match step {
-                Step::Change { name, delete } => {
-                    let key = key(name);
-                    let held = store.get(&key).map(|record| Arc::clone(&record.object));
-                    stamp += 1;
-                    let event = match held {
-                        Some(last) if delete => {
-                            store.remove(&key);
-                            Event::Deleted(Deleted { key, last, final_state: FinalState::Known })
-                        }
-                        held => {
-                            let item = Item::new(key.clone(), "u".into(), u64::from(stamp).into(), stamp);
-                            let object = Arc::clone(&item.record.object);
-                            store.upsert(item);
-                            match held {
-                                Some(old) => Event::Updated { key, old, new: object, reason: UpdateReason::Change },
-                                None => Event::Added { key, object, initial: false },
-                            }
-                        }
+                Step::Changes(changes) => {
+                    let event = |change| {
+                        stamp += 1;
+                        applied(&mut store, change, stamp)
                     };
+                    let events: Vec<_> = changes.into_iter().map(event).collect();
                     store.publish();
                     // Before its initial set a registration is told nothing.
                     if naive.begun {
-                        queue.push(event.clone());
-                        naive.push(event);
+                        queue.push_all(&events);
+                        events.into_iter().for_each(|event| naive.push(event));
                     }
                 }
                 Step::Pop(max) => {
