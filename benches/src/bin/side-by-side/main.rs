@@ -6,6 +6,7 @@
 //! ```text
 //! cargo run --release -p informer-benches --bin side-by-side                      everything; needs Go
 //! cargo run --release -p informer-benches --bin side-by-side -- --write           and puts it into RESULTS.md
+//! cargo run --profile shipped -p informer-benches --bin side-by-side --features mimalloc    linked as what is shipped
 //! cargo run --release -p informer-benches --bin side-by-side -- --rounds 1 --objects 2000 --only typed --section sync
 //! cargo run --release -p informer-benches --bin side-by-side -- --objects 2000 --section events
 //! ```
@@ -36,7 +37,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, ListParams};
 
 use cluster::Cluster;
-use programs::Programs;
+use programs::{Programs, profile};
 
 /// Measures clients side by side.
 #[derive(Debug, Parser)]
@@ -142,12 +143,10 @@ async fn measure(arguments: &Arguments) -> Result<()> {
     report.push_str(&events.table());
     print!("{report}");
     if arguments.write {
-        // Of each allocator there is one.
-        let of = match cfg!(feature = "mimalloc") {
-            true => "side-by-side, mimalloc",
-            false => "side-by-side, the system's allocator",
-        };
-        results_file::write(of, &report)?;
+        // There is one for each allocator, and one for what is shipped.
+        let allocator = if cfg!(feature = "mimalloc") { "mimalloc" } else { "the system's allocator" };
+        let shipped = if profile(&std::env::current_exe()?) == "shipped" { ", shipped" } else { "" };
+        results_file::write(&format!("side-by-side, {allocator}{shipped}"), &report)?;
     }
     Ok(())
 }
