@@ -97,14 +97,20 @@ impl<K, V> SortedMap<K, V> {
 }
 
 impl<K: Ord, V> SortedMap<K, V> {
-    /// The entries of `old` and of this map beside each other, in key order from behind `after` on. Where both share
-    /// their entries, no keys are compared.
-    pub fn beside<'a>(&'a self, old: &'a Self, after: Option<&K>) -> Pairs<'a, K, V> {
+    /// The entries that may be different in `old` and here, in key order from behind `after` on: of what both maps share
+    /// only those with a value that is `wanted`. So two maps of which one came from the other by a few writes give a few
+    /// entries, some of them equal.
+    pub fn differences<'a, W: Fn(&V) -> bool>(
+        &'a self,
+        old: &'a Self,
+        after: Option<&K>,
+        wanted: W,
+    ) -> Differences<'a, K, V, W> {
         let start = |map: &'a Self| match after {
             Some(after) => map.seek(|key| if key <= after { Ordering::Less } else { Ordering::Greater }),
             None => map.iter(),
         };
-        Pairs { old: start(old), new: start(self) }
+        Differences { old: start(old), new: start(self), wanted }
     }
 
     /// The value of `key`.
@@ -216,30 +222,41 @@ impl<'a, K, V> Iterator for Iter<'a, K, V> {
     }
 }
 
-/// See [`SortedMap::beside`].
-pub struct Pairs<'a, K, V> {
+/// See [`SortedMap::differences`].
+pub struct Differences<'a, K, V, W> {
     old: Iter<'a, K, V>,
     new: Iter<'a, K, V>,
+    wanted: W,
 }
 
-impl<'a, K: Ord, V> Iterator for Pairs<'a, K, V> {
+impl<'a, K: Ord, V, W: Fn(&V) -> bool> Iterator for Differences<'a, K, V, W> {
     /// A key with its value in the old map and in the new one.
     type Item = (&'a K, Option<&'a V>, Option<&'a V>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let (old, new) = (self.old.rest_of_leaf(), self.new.rest_of_leaf());
-        let order = match (old.first(), new.first()) {
-            (None, None) => return None,
-            (Some(_), None) => Ordering::Less,
-            (None, Some(_)) => Ordering::Greater,
-            // The same entry of the same leaf.
-            (Some(old), Some(new)) if std::ptr::eq(old, new) => Ordering::Equal,
-            (Some((old, _)), Some((new, _))) => old.cmp(new),
-        };
-        let old = if order.is_le() { self.old.next() } else { None };
-        let new = if order.is_ge() { self.new.next() } else { None };
-        let (key, _) = old.or(new)?;
-        Some((key, old.map(|(_, value)| value), new.map(|(_, value)| value)))
+        loop {
+            let (old, new) = (self.old.rest_of_leaf(), self.new.rest_of_leaf());
+            let order = match (old.first(), new.first()) {
+                (None, None) => return None,
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                // The same entries of the same leaf.
+                _ if std::ptr::eq(old, new) => {
+                    let skipped = new.iter().position(|(_, value)| (self.wanted)(value)).unwrap_or(new.len());
+                    self.old.leaf = old[skipped..].iter();
+                    self.new.leaf = new[skipped..].iter();
+                    if skipped == new.len() {
+                        continue;
+                    }
+                    Ordering::Equal
+                }
+                (Some((old, _)), Some((new, _))) => old.cmp(new),
+            };
+            let old = if order.is_le() { self.old.next() } else { None };
+            let new = if order.is_ge() { self.new.next() } else { None };
+            let (key, _) = old.or(new)?;
+            return Some((key, old.map(|(_, value)| value), new.map(|(_, value)| value)));
+        }
     }
 }
 
@@ -255,9 +272,9 @@ impl<K, V> fmt::Debug for Iter<'_, K, V> {
     }
 }
 
-impl<K, V> fmt::Debug for Pairs<'_, K, V> {
+impl<K, V, W> fmt::Debug for Differences<'_, K, V, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pairs").finish_non_exhaustive()
+        f.debug_struct("Differences").finish_non_exhaustive()
     }
 }
 
@@ -390,7 +407,6 @@ fn merge_sparse<K: Clone, V: Clone>(children: &mut Vec<Child<K, V>>, at: usize) 
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
     use std::collections::{BTreeMap, BTreeSet};
 
     use proptest::prelude::*;
@@ -444,57 +460,53 @@ mod tests {
             }
             snapshots.push((map, model));
             for pair in snapshots.windows(2) {
-                assert_beside(&pair[0], &pair[1]);
+                assert_differences(&pair[0], &pair[1]);
             }
             let (first, last) = (snapshots.first().unwrap(), snapshots.last().unwrap());
-            assert_beside(first, last);
-            assert_beside(last, first);
+            assert_differences(first, last);
+            assert_differences(last, first);
         }
     }
 
     type Both = (SortedMap<u16, u32>, BTreeMap<u16, u32>);
 
-    fn assert_beside((old_map, old): &Both, (new_map, new): &Both) {
+    fn assert_differences((old_map, old): &Both, (new_map, new): &Both) {
         let keys: BTreeSet<u16> = old.keys().chain(new.keys()).copied().collect();
-        for after in [None, Some(450)] {
-            let told = new_map.beside(old_map, after.as_ref());
+        for (after, wanted) in [(None, false), (Some(450), false), (None, true), (Some(450), true)] {
+            let told = new_map.differences(old_map, after.as_ref(), |value| wanted && value % 2 == 0);
             let told: Vec<_> = told.map(|(key, was, is)| (*key, was.copied(), is.copied())).collect();
-            let keys = keys.iter().copied().filter(|key| after.is_none_or(|after| *key > after));
-            let expected = keys.map(|key| (key, old.get(&key).copied(), new.get(&key).copied()));
-            assert_eq!(told, expected.collect::<Vec<_>>());
+            assert!(told.is_sorted());
+            assert!(
+                told.iter()
+                    .all(|(key, was, is)| *was == old.get(key).copied() && *is == new.get(key).copied())
+            );
+            let told: BTreeSet<u16> = told.into_iter().map(|(key, ..)| key).collect();
+            let due = |key: &&u16| {
+                let is = new.get(*key);
+                old.get(*key) != is || wanted && is.is_some_and(|value| value % 2 == 0)
+            };
+            let mut due = keys.iter().filter(|key| after.is_none_or(|after| **key > after)).filter(due);
+            assert!(due.all(|key| told.contains(key)));
         }
     }
 
     #[test]
-    fn maps_that_share_their_structure_compare_few_keys() {
+    fn differences_of_maps_that_share_their_structure_visit_little() {
         let mut map = SortedMap::new();
-        for number in 0..10_000 {
-            map.insert(Compared(number), ());
+        for key in 0..10_000u32 {
+            map.insert(key, key);
         }
         let before = map.clone();
-        map.remove(&Compared(4_321));
-        map.insert(Compared(20_000), ());
-        COMPARED.set(0);
-        assert_eq!(map.beside(&before, None).count(), 10_001);
-        assert!(COMPARED.get() <= 2 * WIDTH, "{} comparisons", COMPARED.get());
-    }
-
-    thread_local!(static COMPARED: Cell<usize> = const { Cell::new(0) });
-
-    #[derive(Clone, PartialEq, Eq)]
-    struct Compared(u32);
-
-    impl PartialOrd for Compared {
-        fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-            Some(self.cmp(other))
-        }
-    }
-
-    impl Ord for Compared {
-        fn cmp(&self, other: &Self) -> Ordering {
-            COMPARED.set(COMPARED.get() + 1);
-            self.0.cmp(&other.0)
-        }
+        map.insert(4_321, 0);
+        map.remove(&7_777);
+        map.insert(20_000, 0);
+        let told: Vec<_> = map.differences(&before, None, |_| false).collect();
+        assert!(told.len() <= 3 * WIDTH, "{} entries", told.len());
+        let changed = told.iter().filter(|(_, old, new)| old != new);
+        assert!(changed.map(|(key, ..)| **key).eq([4_321, 7_777, 20_000]));
+        assert_eq!(map.differences(&map.clone(), None, |_| false).count(), 0);
+        let wanted = map.clone();
+        assert!(map.differences(&wanted, None, |value| *value == 5_000).map(|(key, ..)| *key).eq([5_000]));
     }
 
     #[test]

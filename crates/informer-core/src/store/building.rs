@@ -3,8 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use hashbrown::HashSet;
+
 use super::Store;
 use super::index::{Index, IndexError, IndexFault, Postings};
+use super::slots::Slot;
 use super::snapshot::{Root, Snapshot};
 use crate::ObjectKey;
 
@@ -38,6 +41,8 @@ pub struct IndexBuild<T> {
     from: Snapshot<T>,
     to: Snapshot<T>,
     at: Option<ObjectKey>,
+    /// Places whose object may have changed from `from` to `to`.
+    changed: HashSet<Slot>,
 }
 
 impl<T> IndexBuild<T> {
@@ -45,17 +50,27 @@ impl<T> IndexBuild<T> {
     #[must_use]
     pub fn new(index: &Index<T>, snapshot: Snapshot<T>) -> Self {
         let from = Snapshot::new(Arc::new(Root::new()));
-        Self { postings: Postings::new(index.clone()), faults: Vec::new(), from, to: snapshot, at: None }
+        Self {
+            postings: Postings::new(index.clone()),
+            faults: Vec::new(),
+            from,
+            to: snapshot,
+            at: None,
+            changed: HashSet::new(),
+        }
     }
 
-    /// Looks at up to `objects` objects more, and files those that changed. Says whether the index stands for the
-    /// snapshot now.
+    /// Files up to `objects` objects more. Says whether the index stands for the snapshot now.
     pub fn step(&mut self, objects: usize) -> bool {
-        let mut both = self.to.objects().beside(self.from.objects(), self.at.as_ref());
+        if self.from.is(&self.to) {
+            return true;
+        }
+        let (from, to) = (self.from.objects(), self.to.objects());
+        let mut differences = to.differences(from, &self.changed, self.at.as_ref());
         let mut last = None;
         let mut taken = 0;
         let done = loop {
-            let Some((key, old, new)) = both.next() else { break true };
+            let Some((key, old, new)) = differences.next() else { break true };
             if taken == objects {
                 break false;
             }
@@ -63,9 +78,10 @@ impl<T> IndexBuild<T> {
             last = Some(key);
             let (postings, faults) = (&mut self.postings, &mut self.faults);
             match (old, new) {
-                (Some((_, old)), Some((_, new))) if Arc::ptr_eq(old, new) => {}
                 (Some((before, old)), Some((after, new))) if before == after => {
-                    postings.update(key, after, Some(old), Some(new), faults);
+                    if !Arc::ptr_eq(old, new) {
+                        postings.update(key, after, Some(old), Some(new), faults);
+                    }
                 }
                 // Gone, new, or both, and then in another place.
                 _ => {
@@ -78,6 +94,7 @@ impl<T> IndexBuild<T> {
                 }
             }
         };
+        drop(differences);
         if done {
             (self.from, self.at) = (self.to.clone(), None);
         } else if let Some(last) = last.cloned() {
@@ -86,9 +103,11 @@ impl<T> IndexBuild<T> {
         done
     }
 
-    /// Goes on to a later snapshot of the same store; the steps that follow cost a look at each object, and what changed.
+    /// Goes on to a later snapshot of the same store; the steps that follow cost a look at each key's number, and what
+    /// changed.
     pub fn catch_up(&mut self, snapshot: Snapshot<T>) {
         while !self.step(usize::MAX) {}
+        self.changed = snapshot.objects().changed_since(self.to.objects());
         self.to = snapshot;
     }
 }

@@ -8,6 +8,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
+use hashbrown::HashSet;
+
 /// The number of a place.
 pub(super) type Slot = u32;
 
@@ -54,6 +56,22 @@ impl<V> Slots<V> {
         Cursor { slots: self, leaf: &[], of: Slot::MAX, siblings: &[], above: Slot::MAX }
     }
 
+    /// The places with a value in `old` and here that stand in leaves which are not shared.
+    pub(super) fn changed_since(&self, old: &Self) -> HashSet<Slot> {
+        let (mut before, mut now) = (&old.root, &self.root);
+        // What the taller one has beyond the other's reach, the other has not.
+        let height = self.height.min(old.height);
+        for (node, above) in [(&mut before, old.height - height), (&mut now, self.height - height)] {
+            for _ in 0..above {
+                let Node::Branch(children) = *node else { return HashSet::new() };
+                *node = &children[0];
+            }
+        }
+        let mut places = HashSet::new();
+        now.changed_since(before, 0, height, &mut places);
+        places
+    }
+
     fn leaf(&self, slot: Slot) -> Option<&Leaf<V>> {
         match self.node(slot, 0)? {
             Node::Leaf(leaf) => Some(leaf),
@@ -92,6 +110,28 @@ impl<V: Clone> Slots<V> {
             self.height += 1;
         }
         self.root.set(self.height, slot, value)
+    }
+}
+
+impl<V> Node<V> {
+    /// `first` is the first place below both nodes, which are of the same height.
+    fn changed_since(&self, old: &Self, first: Slot, height: u32, places: &mut HashSet<Slot>) {
+        match (old, self) {
+            (Self::Leaf(old), Self::Leaf(new)) if !Arc::ptr_eq(old, new) => {
+                let both = (first..).zip(old.iter().zip(new.iter()));
+                places.extend(
+                    both.filter_map(|(slot, (old, new))| (old.is_some() && new.is_some()).then_some(slot)),
+                );
+            }
+            (Self::Branch(old), Self::Branch(new)) if !Arc::ptr_eq(old, new) => {
+                let below = 1 << (LEAF_BITS + BRANCH_BITS * (height - 1));
+                let firsts = (0..).map(|at| first + at * below);
+                for (first, (old, new)) in firsts.zip(old.iter().zip(new.iter())) {
+                    new.changed_since(old, first, height - 1, places);
+                }
+            }
+            _ => {}
+        }
     }
 }
 
@@ -214,6 +254,9 @@ impl Numbers {
     /// Beyond four billion objects.
     pub(super) fn take(&mut self) -> Slot {
         if let Some(Reverse(slot)) = self.freed.pop() {
+            if self.freed.len() < self.freed.capacity() / 4 {
+                self.freed.shrink_to(self.freed.len() * 2);
+            }
             return slot;
         }
         let slot = self.next;

@@ -155,6 +155,11 @@ impl<T> Snapshot<T> {
         self.0.indexes.iter().map(|postings| &postings.index).find(|index| index.label_key() == Some(key))
     }
 
+    /// Whether this is the same state, by its place in memory.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     pub(super) fn objects(&self) -> &Table<T> {
         &self.0.objects
     }
@@ -192,7 +197,7 @@ impl<'a, T> Iterator for Objects<'a, T> {
         }
     }
 
-    /// What `sum`, `for_each` and the like go through: twice as fast as one by one.
+    /// What `sum`, `for_each` and the like go through: leaf by leaf, which is faster than one by one.
     fn fold<B, F: FnMut(B, Self::Item) -> B>(self, init: B, f: F) -> B {
         let entries = self.entries.map(Entry::new);
         match self.namespace {
@@ -206,11 +211,16 @@ impl<'a, T> Iterator for IndexHits<'a, T> {
     type Item = Entry<'a, T>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let (posting, slot) = self.postings.next()?;
-        if *posting.value != *self.value {
-            return None;
+        loop {
+            let (posting, slot) = self.postings.next()?;
+            if *posting.value != *self.value {
+                return None;
+            }
+            // An index function that breaks its promise may leave a posting behind.
+            if let Some(entry) = self.root.entry(&posting.key, *slot) {
+                return Some(entry);
+            }
         }
-        self.root.entry(&posting.key, *slot)
     }
 }
 

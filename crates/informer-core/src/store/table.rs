@@ -3,8 +3,10 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use hashbrown::HashSet;
+
 use super::slots::{Cursor, Numbers, Slot, Slots};
-use crate::sorted_map::{Iter, Pairs, SortedMap};
+use crate::sorted_map::{Iter, SortedMap};
 use crate::{ObjectKey, Record};
 
 /// Objects by key. A change of an object writes its place only; keys are written when objects come and go.
@@ -83,12 +85,32 @@ impl<T> Table<T> {
         Some((slot, old))
     }
 
-    /// The objects of `old` and of this table beside each other, in key order from behind `after` on.
-    pub(super) fn beside<'a>(&'a self, old: &'a Self, after: Option<&ObjectKey>) -> Beside<'a, T> {
-        let keys = self.keys.beside(&old.keys, after);
-        Beside { keys, old: old.records.cursor(), new: self.records.cursor() }
+    /// Places that had an object in `old` and have one here, if it may be another: what both share is skipped.
+    pub(super) fn changed_since(&self, old: &Self) -> HashSet<Slot> {
+        self.records.changed_since(&old.records)
+    }
+
+    /// The objects that may be different in `old` and here, in key order from behind `after` on: those of a few
+    /// keys around the ones that came or went, and those whose place is `changed`.
+    pub(super) fn differences<'a>(
+        &'a self,
+        old: &'a Self,
+        changed: &'a HashSet<Slot>,
+        after: Option<&ObjectKey>,
+    ) -> impl Iterator<Item = Difference<'a, T>> {
+        let keys = self.keys.differences(&old.keys, after, |slot| changed.contains(slot));
+        let placed = |table: &'a Self, slot: Option<&Slot>| {
+            slot.and_then(|slot| Some((*slot, &table.record(*slot)?.object)))
+        };
+        keys.map(move |(key, before, now)| (key, placed(old, before), placed(self, now)))
     }
 }
+
+/// A place with the object in it.
+pub(super) type Placed<'a, T> = (Slot, &'a Arc<T>);
+
+/// A key with its object in the old table and in the new one.
+pub(super) type Difference<'a, T> = (&'a ObjectKey, Option<Placed<'a, T>>, Option<Placed<'a, T>>);
 
 /// Clones share all structure.
 impl<T> Clone for Table<T> {
@@ -138,28 +160,5 @@ impl<'a, T> Iterator for Entries<'a, T> {
 impl<T> Clone for Entries<'_, T> {
     fn clone(&self) -> Self {
         Self { keys: self.keys.clone(), records: self.records.clone() }
-    }
-}
-
-/// See [`Table::beside`].
-pub(super) struct Beside<'a, T> {
-    keys: Pairs<'a, ObjectKey, Slot>,
-    old: Cursor<'a, Record<T>>,
-    new: Cursor<'a, Record<T>>,
-}
-
-/// A place with the object in it, in one of two tables.
-pub(super) type Placed<'a, T> = (Slot, &'a Arc<T>);
-
-impl<'a, T> Iterator for Beside<'a, T> {
-    /// A key with its object in the old table and in the new one.
-    type Item = (&'a ObjectKey, Option<Placed<'a, T>>, Option<Placed<'a, T>>);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let (key, old, new) = self.keys.next()?;
-        let placed = |slot: Option<&Slot>, records: &mut Cursor<'a, Record<T>>| {
-            slot.and_then(|slot| Some((*slot, &records.get(*slot)?.object)))
-        };
-        Some((key, placed(old, &mut self.old), placed(new, &mut self.new)))
     }
 }

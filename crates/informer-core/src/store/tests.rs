@@ -25,6 +25,12 @@ fn names<'a>(entries: impl Iterator<Item = Entry<'a, Obj>>) -> Vec<String> {
     entries.map(|entry| entry.key.to_string()).collect()
 }
 
+fn names_by_fold<'a>(entries: impl Iterator<Item = Entry<'a, Obj>>) -> Vec<String> {
+    let mut names = Vec::new();
+    entries.for_each(|entry| names.push(entry.key.to_string()));
+    names
+}
+
 #[derive(Debug, Clone)]
 enum Step {
     Upsert(u8, u8, Vec<u8>),
@@ -50,9 +56,11 @@ type Model = BTreeMap<ObjectKey, Vec<u8>>;
 
 fn assert_same(snapshot: &Snapshot<Obj>, model: &Model, index: Option<&Index<Obj>>) {
     assert!(snapshot.iter().map(|e| e.key).eq(model.keys()));
+    assert_eq!(names_by_fold(snapshot.iter()), names(snapshot.iter()));
     for ns in ["ns0", "ns1", "ns2", "ns"] {
         let expected = model.keys().filter(|key| key.namespace() == ns);
         assert!(snapshot.namespace(ns).map(|e| e.key).eq(expected));
+        assert_eq!(names_by_fold(snapshot.namespace(ns)), names(snapshot.namespace(ns)));
     }
     let Some(index) = index else { return };
     let mut values = BTreeSet::new();
@@ -64,7 +72,8 @@ fn assert_same(snapshot: &Snapshot<Obj>, model: &Model, index: Option<&Index<Obj
             values.insert(value.clone());
         }
         assert!(snapshot.by_index(index, &value).unwrap().map(|e| e.key).eq(expected));
-        assert!(snapshot.by_index(index, &value).unwrap().all(|e| e.object().tags.contains(&tag)));
+        let is_its_own = |e: Entry<'_, Obj>| Arc::ptr_eq(e.object(), &snapshot.get(e.key).unwrap().object);
+        assert!(snapshot.by_index(index, &value).unwrap().all(is_its_own));
     }
     let listed: Vec<_> = snapshot.index_values(index).unwrap().iter().map(ToString::to_string).collect();
     assert_eq!(listed, values.into_iter().collect::<Vec<_>>());
@@ -191,18 +200,21 @@ fn g11_an_index_built_beside_the_writer_finds_objects_that_came_back_in_another_
     let mut store = Store::new();
     let add =
         |store: &mut Store<Obj>, name: u8, version: u64| store.upsert(item(name, 1, version, vec![name]));
-    (1..=4).for_each(|name| _ = add(&mut store, name, u64::from(name)));
+    (1..=6).for_each(|name| _ = add(&mut store, name, u64::from(name)));
     store.publish();
     let index = by_tag();
     let mut build = IndexBuild::new(&index, store.reader().snapshot());
     assert!(build.step(usize::MAX));
-    for name in 1..=4 {
-        store.remove(&item(name, 1, 0, vec![]).key);
+    let key = |name: u8| item(name, 1, 0, vec![]).key;
+    let removed: Vec<_> = (1..=6).map(|name| store.remove(&key(name)).unwrap()).collect();
+    // Some in another state, some as the very same objects.
+    (1..=3).rev().for_each(|name| _ = add(&mut store, name, 10 - u64::from(name)));
+    for (name, record) in (1..=6).zip(removed).skip(3).rev() {
+        store.upsert(Item { key: key(name), record });
     }
-    (1..=4).rev().for_each(|name| _ = add(&mut store, name, 10 - u64::from(name)));
     store.finish_index(build).unwrap();
     let snapshot = store.reader().snapshot();
-    for name in 1..=4 {
+    for name in 1..=6 {
         let value = name.to_string();
         let found: Vec<_> = snapshot.by_index(&index, &value).unwrap().collect();
         assert_eq!(found.iter().map(|entry| &*entry.object().tags).collect::<Vec<_>>(), [[name]]);
