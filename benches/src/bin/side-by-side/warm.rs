@@ -5,7 +5,7 @@ use std::hint::black_box;
 use memmap2::MmapMut;
 
 /// More than any client takes, bytes.
-const MOST: usize = 3 << 29;
+const MOST: usize = 2 << 30;
 
 /// Touches more memory than any client takes, and gives it back: on a virtual machine, the first use of a page may wait
 /// for the host, as does one that was left alone for a while, which has nothing to do with the client that needs it.
