@@ -1,10 +1,11 @@
 //! Calling a registration's handler.
 
 use std::cell::RefCell;
-use std::future::poll_fn;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use informer_core::Event;
@@ -13,7 +14,7 @@ use tokio::sync::oneshot;
 use tokio_util::task::TaskTracker;
 
 use super::{Registration, RegistrationInner};
-use crate::callback_threads;
+use crate::callback_threads::{self, Job};
 use crate::handler::EventHandler;
 use crate::shared::{Owner, Shared};
 use crate::status::count;
@@ -29,22 +30,41 @@ thread_local! {
     static RUNNING: RefCell<Option<Arc<RegistrationInner>>> = const { RefCell::new(None) };
 }
 
-/// Ends the registration when the last of those who may call its handler is gone.
+/// A handler, and whoever waits for its end. Only who has it may call it: that is what keeps its calls one at a time.
+struct Held<T> {
+    handler: Box<dyn EventHandler<T>>,
+    _ending: Ending,
+    /// Tells the registration's task.
+    _dropped: oneshot::Sender<()>,
+}
+
+/// Ends the registration when its handler is gone.
 struct Ending(Arc<RegistrationInner>);
 
-/// A handler that is not being called. Its drop is the user's code as well and may block, so it is dropped where it is
-/// called; also when the runtime drops the task.
-struct Resting<T: Send + Sync + 'static> {
-    handler: Option<Box<dyn EventHandler<T>>>,
+/// One registration's handler between its calls: woken by the queue, it goes to a thread that may block, and stays there
+/// until the queue is empty.
+struct Lane<T: Send + Sync + 'static> {
     shared: Arc<Shared<T>>,
-    ending: Arc<Ending>,
+    inner: Arc<RegistrationInner>,
+    queue: SharedQueue<T>,
+    /// The handler, while nobody calls it.
+    resting: Mutex<Option<Held<T>>>,
+    /// Whether the registration's task is gone.
+    is_closed: AtomicBool,
+    /// Wakes this lane, for as long as the registration's task keeps it.
+    waker: Waker,
 }
+
+struct WakeLane<T: Send + Sync + 'static>(Weak<Lane<T>>);
+
+/// What the registration's task has of its lane; also when the runtime drops the task.
+struct Closing<T: Send + Sync + 'static>(Arc<Lane<T>>);
 
 /// Counts the task that drives a registration among the informer's tasks, until it ends.
 struct Tracked(Arc<RegistrationInner>);
 
 impl<T: Send + Sync + 'static> Shared<T> {
-    /// Starts the task that calls `handler`. `owner` keeps a standalone informer running (G24).
+    /// Has `handler` called for what comes. `owner` keeps a standalone informer running (G24).
     pub(crate) fn drive(
         self: &Arc<Self>,
         registration: &Registration,
@@ -52,13 +72,18 @@ impl<T: Send + Sync + 'static> Shared<T> {
         handler: Box<dyn EventHandler<T>>,
         owner: Option<Arc<Owner>>,
     ) {
-        let (shared, inner) = (Arc::clone(self), registration.inner());
+        let inner = registration.inner();
         inner.phase.send_modify(|phase| phase.running = true);
         *inner.tracked.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.tasks.token());
-        let (ending, tracked) = (Arc::new(Ending(Arc::clone(inner))), Tracked(Arc::clone(inner)));
+        let (sender, dropped) = oneshot::channel();
+        let held = Held { handler, _ending: Ending(Arc::clone(inner)), _dropped: sender };
+        let (lane, tracked) = (Lane::new(self, inner, queue), Tracked(Arc::clone(inner)));
+        if let Some(held) = lane.rest(held) {
+            lane.hand_over(held);
+        }
         let task = async move {
             let _tracked = tracked;
-            drive(&shared, ending, queue, handler).await;
+            Closing(lane).ended(dropped).await;
             drop(owner);
         };
         self.runtime.spawn(task);
@@ -88,59 +113,112 @@ pub(crate) fn leave_running_callback(tasks: &TaskTracker, finishing: &TaskTracke
     })
 }
 
-/// Waits for events and calls the handler on a thread that may block, one hop for all that is waiting.
-async fn drive<T: Send + Sync + 'static>(
-    shared: &Arc<Shared<T>>,
-    ending: Arc<Ending>,
-    queue: SharedQueue<T>,
-    handler: Box<dyn EventHandler<T>>,
-) {
-    let mut resting =
-        Resting { handler: Some(handler), shared: Arc::clone(shared), ending: Arc::clone(&ending) };
-    loop {
-        let ready = poll_fn(|context| {
-            ending.0.signal.poll(context, || {
-                let queue = queue.lock();
-                (queue.is_over() || !queue.is_empty()).then_some(())
-            })
-        });
-        tokio::select! {
-            () = ready => {}
-            () = shared.stopping.cancelled() => break,
-        }
-        if queue.lock().is_over() {
-            break;
-        }
-        let Some(mut handler) = resting.handler.take() else { return };
-        let (sender, returned) = oneshot::channel();
-        let (shared_there, ending_there, queue_there) =
-            (Arc::clone(shared), Arc::clone(&ending), queue.clone());
-        let calls = move || {
-            let _runtime = shared_there.runtime.enter();
-            call(&shared_there, &ending_there.0, &queue_there, &mut *handler);
-            // Without the task, the handler is dropped here, before the registration ends.
-            drop(sender.send(handler));
-            drop(ending_there);
-        };
-        let hop = async {
-            let mut calls: callback_threads::Job = Box::new(calls);
-            while let Err((not_run, error)) = callback_threads::run(&shared.runtime, calls) {
-                calls = not_run;
-                shared.report("handler", format!("no thread can be started to call handlers: {error}"));
-                tokio::time::sleep(THREAD_RETRY).await;
-            }
-            returned.await
-        };
-        resting.handler = tokio::select! {
-            returned = hop => match returned {
-                Ok(handler) => Some(handler),
-                // The runtime is shutting down.
-                Err(_) => return,
-            },
-            () = shared.abandoning.cancelled() => return,
-        };
+impl<T: Send + Sync + 'static> Lane<T> {
+    fn new(shared: &Arc<Shared<T>>, inner: &Arc<RegistrationInner>, queue: SharedQueue<T>) -> Arc<Self> {
+        Arc::new_cyclic(|lane| Self {
+            shared: Arc::clone(shared),
+            inner: Arc::clone(inner),
+            queue,
+            resting: Mutex::new(None),
+            is_closed: AtomicBool::new(false),
+            waker: Waker::from(Arc::new(WakeLane(Weak::clone(lane)))),
+        })
     }
-    if let Some(dropped) = resting.drop_on_a_thread() {
+
+    /// Whether nothing is called any more.
+    fn is_over(&self) -> bool {
+        self.inner.is_removed()
+            || self.shared.is_stopping()
+            || self.is_closed.load(Ordering::Acquire)
+            || self.queue.lock().is_over()
+    }
+
+    fn resting(&self) -> MutexGuard<'_, Option<Held<T>>> {
+        self.resting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Leaves the handler to the next wake-up; gives it back if there is something to do already.
+    fn rest(&self, held: Held<T>) -> Option<Held<T>> {
+        *self.resting() = Some(held);
+        let has_work = || (self.is_over() || !self.queue.lock().is_empty()).then_some(());
+        match self.inner.signal.poll(&Context::from_waker(&self.waker), has_work) {
+            // Unless a wake-up was faster.
+            Poll::Ready(()) => self.resting().take(),
+            Poll::Pending => None,
+        }
+    }
+
+    /// Has the handler called, if nobody does.
+    fn wake(self: &Arc<Self>) {
+        let held = self.resting().take();
+        if let Some(held) = held {
+            self.hand_over(held);
+        }
+    }
+
+    /// Gives the handler to a thread.
+    fn hand_over(self: &Arc<Self>, held: Held<T>) {
+        let lane = Arc::clone(self);
+        let _runtime = self.shared.runtime.enter();
+        let job = Box::new(move || lane.work(held));
+        if let Err((job, error)) = callback_threads::run(&self.shared.runtime, job) {
+            self.shared.runtime.spawn(try_again(Arc::clone(&self.shared), job, error));
+        }
+    }
+
+    /// Calls the handler until there is nothing to do.
+    fn work(&self, mut held: Held<T>) {
+        let _runtime = self.shared.runtime.enter();
+        let before = RUNNING.replace(Some(Arc::clone(&self.inner)));
+        loop {
+            self.call(&mut *held.handler);
+            if self.is_over() {
+                self.drop_here(held);
+                break;
+            }
+            let Some(back) = self.rest(held) else { break };
+            held = back;
+        }
+        RUNNING.set(before);
+    }
+
+    /// Calls the handler until the queue is empty.
+    fn call(&self, handler: &mut dyn EventHandler<T>) {
+        let mut batch: Vec<Event<T>> = Vec::with_capacity(BATCH);
+        loop {
+            self.queue.lock().pop_batch(BATCH, &mut batch);
+            self.inner.publish_synced();
+            if batch.is_empty() {
+                return;
+            }
+            for event in batch.drain(..) {
+                if self.inner.is_removed() || self.shared.is_stopping() {
+                    return;
+                }
+                call_one(&self.shared, &self.inner, handler, &event);
+            }
+        }
+    }
+
+    /// Its drop is the user's code as well and may block or panic.
+    fn drop_here(&self, held: Held<T>) {
+        let Held { handler, _ending, _dropped } = held;
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(handler))) {
+            let message = informer_core::panic_message(&*panic);
+            let name = &self.inner.name;
+            self.shared.report("handler", format!("{name} panicked when it was dropped: {message}"));
+        }
+    }
+}
+
+impl<T: Send + Sync + 'static> Closing<T> {
+    /// Ends when the handler is dropped; or left behind, if it does not return from a call.
+    async fn ended(self, mut dropped: oneshot::Receiver<()>) {
+        let shared = &self.0.shared;
+        tokio::select! {
+            _ = &mut dropped => return,
+            () = shared.stopping.cancelled() => self.0.wake(),
+        }
         tokio::select! {
             _ = dropped => {}
             () = shared.abandoning.cancelled() => {}
@@ -148,60 +226,36 @@ async fn drive<T: Send + Sync + 'static>(
     }
 }
 
-impl<T: Send + Sync + 'static> Resting<T> {
-    /// Ends when the handler is dropped.
-    fn drop_on_a_thread(&mut self) -> Option<oneshot::Receiver<()>> {
-        let handler = self.handler.take()?;
-        let (sender, dropped) = oneshot::channel::<()>();
-        let (shared, ending) = (Arc::clone(&self.shared), Arc::clone(&self.ending));
-        let job = move || {
-            let _runtime = shared.runtime.enter();
-            let before = RUNNING.replace(Some(Arc::clone(&ending.0)));
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(handler))) {
-                let message = informer_core::panic_message(&*panic);
-                shared
-                    .report("handler", format!("{} panicked when it was dropped: {message}", ending.0.name));
-            }
-            RUNNING.set(before);
-            drop((ending, sender));
-        };
-        if let Err((job, _)) = callback_threads::run(&self.shared.runtime, Box::new(job)) {
-            // There is no better place.
-            job();
-        }
-        Some(dropped)
-    }
-}
-
-impl<T: Send + Sync + 'static> Drop for Resting<T> {
+impl<T: Send + Sync + 'static> Drop for Closing<T> {
     fn drop(&mut self) {
-        drop(self.drop_on_a_thread());
+        self.0.is_closed.store(true, Ordering::Release);
+        self.0.wake();
     }
 }
 
-/// Calls the handler until the queue is empty.
-fn call<T: Send + Sync + 'static>(
-    shared: &Shared<T>,
-    inner: &Arc<RegistrationInner>,
-    queue: &SharedQueue<T>,
-    handler: &mut dyn EventHandler<T>,
-) {
-    let before = RUNNING.replace(Some(Arc::clone(inner)));
-    let mut batch: Vec<Event<T>> = Vec::with_capacity(BATCH);
-    'calls: loop {
-        queue.lock().pop_batch(BATCH, &mut batch);
-        inner.publish_synced();
-        if batch.is_empty() {
-            break;
-        }
-        for event in batch.drain(..) {
-            if inner.is_removed() || shared.is_stopping() {
-                break 'calls;
-            }
-            call_one(shared, inner, handler, &event);
+impl<T: Send + Sync + 'static> Wake for WakeLane<T> {
+    fn wake(self: Arc<Self>) {
+        if let Some(lane) = self.0.upgrade() {
+            lane.wake();
         }
     }
-    RUNNING.set(before);
+}
+
+/// Waits for the system to give a thread.
+async fn try_again<T>(shared: Arc<Shared<T>>, job: Job, error: io::Error) {
+    let (mut job, mut error) = (job, error);
+    loop {
+        shared.report("handler", format!("no thread can be started to call handlers: {error}"));
+        tokio::select! {
+            () = tokio::time::sleep(THREAD_RETRY) => {}
+            // What is left is the handler's drop, and there is no better place.
+            () = shared.stopping.cancelled() => return job(),
+        }
+        match callback_threads::run(&shared.runtime, job) {
+            Ok(()) => return,
+            Err(again) => (job, error) = again,
+        }
+    }
 }
 
 fn call_one<T: Send + Sync + 'static>(
