@@ -4,6 +4,8 @@
 //! slow reader costs memory in its own queue, bounded by the number of keys (G16), and nobody else's time
 //! (G15).
 
+mod batches;
+mod cursor;
 mod queue;
 
 #[cfg(test)]
@@ -13,6 +15,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+pub use batches::Taken;
 pub use queue::EventQueue;
 
 use crate::Event;
@@ -107,11 +110,13 @@ impl<T> FanOut<T> {
         }
     }
 
-    /// Puts `events` into every queue, waking each registration once.
-    pub fn distribute(&self, events: &[Event<T>]) {
-        if events.is_empty() {
+    /// Moves `events` into every queue, waking each registration once. The queues share them.
+    pub fn distribute(&self, events: &mut Vec<Event<T>>) {
+        if events.is_empty() || self.is_empty() {
+            events.clear();
             return;
         }
+        let events: &Arc<[Event<T>]> = &events.drain(..).collect();
         for registration in &self.registrations {
             registration.queue.lock().push_all(events);
             (registration.wake)();

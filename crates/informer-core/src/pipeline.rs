@@ -22,7 +22,12 @@ pub struct Pipeline<T> {
     fan_out: FanOut<T>,
     replacement: Option<Staged<T>>,
     has_synced: bool,
+    /// Room for events, to be used again.
+    spare: Vec<Event<T>>,
 }
+
+/// Room for so many events is kept.
+const SPARE: usize = 1024;
 
 struct Staged<T> {
     list: Replacement<T>,
@@ -33,7 +38,13 @@ impl<T> Pipeline<T> {
     /// An empty store without registrations.
     #[must_use]
     pub fn new() -> Self {
-        Self { store: Store::new(), fan_out: FanOut::new(), replacement: None, has_synced: false }
+        Self {
+            store: Store::new(),
+            fan_out: FanOut::new(),
+            replacement: None,
+            has_synced: false,
+            spare: Vec::new(),
+        }
     }
 
     /// The store, to read from as the writer sees it.
@@ -111,11 +122,14 @@ impl<T> Pipeline<T> {
     /// Applies deltas in order, publishes the store, then hands the events to the registrations. Returns what
     /// index functions did wrong.
     pub fn apply(&mut self, now: Duration, deltas: impl IntoIterator<Item = Delta<T>>) -> Vec<IndexFault> {
-        let mut events = Vec::new();
+        let mut events = std::mem::take(&mut self.spare);
         for delta in deltas {
             self.apply_one(now, delta, &mut events);
         }
         self.flush(&mut events);
+        if events.capacity() <= SPARE {
+            self.spare = events;
+        }
         self.store.take_faults()
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use informer_core::{Delta, DeltaQueue, Event, Pipeline};
+use informer_core::{Delta, DeltaQueue, Pipeline};
 use tokio::time::Instant;
 
 use crate::decode::Decode;
@@ -153,7 +153,7 @@ impl<T: Decode, S: ListWatch> Informer<T, S> {
     /// Dropping the future stops the informer between two events.
     pub async fn run(mut self, handler: impl EventHandler<T>) {
         let (_, queue) = self.pipeline.register(self.epoch.elapsed(), usize::MAX, self.resync, || {});
-        let sink = Inline { pipeline: self.pipeline, queue, handler, batch: Vec::new() };
+        let sink = Inline { pipeline: self.pipeline, queue, handler };
         self.reflector.run(sink).await;
     }
 }
@@ -162,7 +162,6 @@ struct Inline<T, H> {
     pipeline: Pipeline<T>,
     queue: informer_core::fan_out::SharedQueue<T>,
     handler: H,
-    batch: Vec<Event<T>>,
 }
 
 impl<T: Decode, H: EventHandler<T>> Sink<T> for Inline<T, H> {
@@ -172,12 +171,12 @@ impl<T: Decode, H: EventHandler<T>> Sink<T> for Inline<T, H> {
         }
         self.pipeline.apply(now, deltas.pop_batch(usize::MAX));
         loop {
-            self.queue.lock().pop_batch(64, &mut self.batch);
-            if self.batch.is_empty() {
+            let events = self.queue.lock().take(64);
+            if events.is_empty() {
                 return;
             }
-            for event in self.batch.drain(..) {
-                self.handler.on_event(&event);
+            for event in events.iter() {
+                self.handler.on_event(event);
             }
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use informer_benches::{HEAP, cpu};
 use informer_core::fan_out::SharedQueue;
-use informer_core::{Delta, Event, Item, Pipeline};
+use informer_core::{Delta, Item, Pipeline};
 
 use crate::figures::print;
 use crate::objects::{Small, items, synced, updated};
@@ -46,7 +46,6 @@ struct Case {
     items: Vec<Item<Small>>,
     pipeline: Pipeline<Small>,
     queues: Vec<SharedQueue<Small>>,
-    taken: Vec<Event<Small>>,
     version: u64,
     spent: Duration,
     /// Allocations of what is there before.
@@ -59,15 +58,7 @@ impl Case {
         let mut pipeline = synced(&items);
         let register = |_| pipeline.register(Duration::ZERO, 1024, None, || {}).1;
         let queues: Vec<SharedQueue<Small>> = (0..registrations).map(register).collect();
-        let mut case = Self {
-            items,
-            pipeline,
-            queues,
-            taken: Vec::new(),
-            version: 1,
-            spent: Duration::ZERO,
-            prepared: 0,
-        };
+        let mut case = Self { items, pipeline, queues, version: 1, spent: Duration::ZERO, prepared: 0 };
         for at in 0..case.queues.len() {
             while case.take(at) > 0 {}
         }
@@ -109,11 +100,10 @@ impl Case {
 
     /// Takes what a callback thread takes at a time, and handles it.
     fn take(&mut self, at: usize) -> usize {
-        self.queues[at].lock().pop_batch(TAKEN, &mut self.taken);
-        let taken = self.taken.len();
-        for event in self.taken.drain(..) {
+        let taken = self.queues[at].lock().take(TAKEN);
+        for event in taken.iter() {
             std::hint::black_box(event.object().value);
         }
-        taken
+        taken.len()
     }
 }

@@ -6,16 +6,22 @@ use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 
+use super::batches::{Batches, Taken};
+use super::cursor::Cursor;
 use crate::store::Snapshot;
-use crate::{Deleted, Event, ObjectKey, UpdateReason};
+use crate::{Deleted, Event, ObjectKey};
 
 /// Events waiting for one registration.
 ///
 /// Up to `capacity` events are kept apart; above that, one entry per key is kept and merged legally (G3, G5,
 /// G16). The initial set and resyncs are a cursor over a snapshot rather than entries; a change that overtakes
 /// a key which the cursor has not reached replaces it there.
+///
+/// What is told to all registrations at once is kept as it came, shared with them, until something of it has to be merged.
 pub struct EventQueue<T> {
     capacity: usize,
+    /// Shared events. While there are any, there are no slots and no cursor.
+    batches: Batches<T>,
     /// `None` where an entry vanished by merging.
     slots: VecDeque<Option<Event<T>>>,
     /// How many slots were taken from the front, ever: the number of the first slot.
@@ -36,22 +42,13 @@ pub struct EventQueue<T> {
     finished: bool,
 }
 
-/// A walk over a snapshot, key by key, at the reader's pace.
-struct Cursor<T> {
-    snapshot: Snapshot<T>,
-    /// The last key visited.
-    at: Option<ObjectKey>,
-    /// Keys ahead of `at` that a change has overtaken.
-    overtaken: HashSet<ObjectKey>,
-    resync: bool,
-}
-
 impl<T> EventQueue<T> {
     /// An empty queue that merges from `capacity` (at least 1) events on.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self {
             capacity: capacity.max(1),
+            batches: Batches::new(),
             slots: VecDeque::new(),
             base: 0,
             live: 0,
@@ -72,29 +69,33 @@ impl<T> EventQueue<T> {
         if self.closed || self.finished {
             return;
         }
+        self.unpack();
         if let Some(event) = self.pass_cursor(event) {
             self.enqueue(event);
         }
         self.update_synced();
     }
 
-    /// Adds events, one after the other.
-    pub fn push_all(&mut self, events: &[Event<T>]) {
-        let takes_all = self.cursor.is_none() && self.last_of.is_none() && !self.closed && !self.finished;
+    /// Adds what other registrations are told as well, none of it initial.
+    pub fn push_all(&mut self, events: &Arc<[Event<T>]>) {
+        debug_assert!(!events.iter().any(Event::is_initial));
+        let takes_all = self.cursor.is_none() && self.slots.is_empty() && !self.closed && !self.finished;
         if !takes_all || self.live + events.len() > self.capacity {
             return events.iter().for_each(|event| self.push(event.clone()));
         }
-        self.initial_entries += events.iter().filter(|event| event.is_initial()).count();
-        self.live += events.len();
-        self.slots.extend(events.iter().cloned().map(Some));
+        if !events.is_empty() {
+            self.live += events.len();
+            self.batches.push(events);
+        }
         self.update_synced();
     }
 
     /// Gives the initial set: everything in `snapshot`, as `Added { initial: true }`.
     pub fn start_initial(&mut self, snapshot: Snapshot<T>) {
         self.begun = true;
+        self.unpack();
         if !snapshot.is_empty() {
-            self.cursor = Some(Cursor { snapshot, at: None, overtaken: HashSet::new(), resync: false });
+            self.cursor = Some(Cursor::new(snapshot, HashSet::new(), false));
         }
         self.update_synced();
     }
@@ -105,9 +106,25 @@ impl<T> EventQueue<T> {
         if !self.begun || self.closed || self.cursor.is_some() || snapshot.is_empty() {
             return false;
         }
+        self.unpack();
         let overtaken = self.slots.iter().flatten().map(|event| event.key().clone()).collect();
-        self.cursor = Some(Cursor { snapshot, at: None, overtaken, resync: true });
+        self.cursor = Some(Cursor::new(snapshot, overtaken, true));
         true
+    }
+
+    /// Takes up to `max` (at least 1) events to be read, fewer if they came in batches; what was taken before is handled.
+    /// What is taken never mixes events of the initial set with others.
+    pub fn take(&mut self, max: usize) -> Taken<T> {
+        self.handled();
+        if let Some(taken) = self.batches.take(max) {
+            self.live -= taken.len();
+            self.in_hand = true;
+            self.update_synced();
+            return taken;
+        }
+        let mut batch = Vec::new();
+        self.pop_batch(max, &mut batch);
+        Taken::own(batch)
     }
 
     /// Moves up to `max` events into `batch`, which must be empty, and takes the one before as handled. A batch
@@ -117,7 +134,10 @@ impl<T> EventQueue<T> {
         if self.closed {
             return;
         }
-        self.pop_from_cursor(max, batch);
+        self.pop_from_batches(max, batch);
+        if batch.is_empty() {
+            self.pop_from_cursor(max, batch);
+        }
         if batch.is_empty() {
             self.pop_from_slots(max, batch);
         }
@@ -153,6 +173,7 @@ impl<T> EventQueue<T> {
     /// Drops everything; nothing is delivered any more (G18).
     pub fn close(&mut self) {
         self.closed = true;
+        self.batches = Batches::new();
         self.slots = VecDeque::new();
         self.last_of = None;
         self.cursor = None;
@@ -179,6 +200,13 @@ impl<T> EventQueue<T> {
     #[cfg(test)]
     pub(super) fn slots_in_memory(&self) -> usize {
         self.slots.capacity()
+    }
+
+    /// Gives each shared event a slot of its own.
+    fn unpack(&mut self) {
+        while let Some(events) = self.batches.take(usize::MAX) {
+            self.slots.extend(events.iter().cloned().map(Some));
+        }
     }
 
     /// What is left of `event` after the cursor was told of it.
@@ -248,6 +276,13 @@ impl<T> EventQueue<T> {
         self.last_of = Some(last_of(&self.slots, self.base));
     }
 
+    fn pop_from_batches(&mut self, max: usize, batch: &mut Vec<Event<T>>) {
+        while let Some(events) = self.batches.take(max - batch.len()).filter(|events| !events.is_empty()) {
+            batch.extend_from_slice(&events);
+        }
+        self.live -= batch.len();
+    }
+
     fn pop_from_cursor(&mut self, max: usize, batch: &mut Vec<Event<T>>) {
         let Some(cursor) = &mut self.cursor else { return };
         if cursor.visit(max, batch) {
@@ -302,53 +337,6 @@ impl<T> EventQueue<T> {
         let initial_ahead = self.cursor.as_ref().is_some_and(|cursor| !cursor.resync);
         self.synced =
             self.synced || self.begun && !initial_ahead && self.initial_entries == 0 && !self.in_hand;
-    }
-}
-
-impl<T> Cursor<T> {
-    /// Notes a change of `key`; whether the cursor would have visited it.
-    fn overtake(&mut self, key: &ObjectKey) -> bool {
-        let ahead = self.at.as_ref().is_none_or(|at| key > at);
-        ahead && self.snapshot.get(key).is_some() && self.overtaken.insert(key.clone())
-    }
-
-    /// Moves on by up to `max` events; whether the end was reached.
-    fn visit(&mut self, max: usize, batch: &mut Vec<Event<T>>) -> bool {
-        let mut entries = match &self.at {
-            Some(at) => self.snapshot.after(at),
-            None => self.snapshot.iter(),
-        };
-        let mut at = None;
-        let mut done = false;
-        while batch.len() < max {
-            let Some(entry) = entries.next() else {
-                done = true;
-                break;
-            };
-            at = Some(entry.key);
-            if !self.overtaken.remove(entry.key) {
-                batch.push(self.event(entry.key, entry.object()));
-            }
-        }
-        let done = done || entries.next().is_none();
-        let at = at.cloned();
-        if at.is_some() {
-            self.at = at;
-        }
-        done
-    }
-
-    fn event(&self, key: &ObjectKey, object: &Arc<T>) -> Event<T> {
-        let (key, object) = (key.clone(), Arc::clone(object));
-        if self.resync {
-            return Event::Updated {
-                key,
-                old: Arc::clone(&object),
-                new: object,
-                reason: UpdateReason::Resync,
-            };
-        }
-        Event::Added { key, object, initial: true }
     }
 }
 

@@ -103,10 +103,10 @@ fn g35_what_a_long_backlog_took_is_free_again() {
 fn g18_a_removed_registration_gets_nothing_more() {
     let mut fan_out = FanOut::new();
     let (id, queue) = fan_out.add(10, None, || {});
-    fan_out.distribute(&[added(1)]);
+    fan_out.distribute(&mut vec![added(1)]);
     assert!(fan_out.remove(id));
     assert!(!fan_out.remove(id), "removing twice does nothing");
-    fan_out.distribute(&[added(2)]);
+    fan_out.distribute(&mut vec![added(2)]);
     assert!(queue.lock().is_over());
     assert_eq!(drain(&mut queue.lock()), [""; 0]);
 }
@@ -121,15 +121,46 @@ fn a_batch_of_events_wakes_each_registration_once() {
             wakes.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         });
     }
-    fan_out.distribute(&[added(1), updated(1), deleted(1)]);
+    fan_out.distribute(&mut vec![added(1), updated(1), deleted(1)]);
     assert_eq!(wakes.load(std::sync::atomic::Ordering::Relaxed), 3);
+}
+
+#[test]
+fn g15_registrations_share_what_all_are_told() {
+    let mut fan_out = FanOut::new();
+    let queues: Vec<_> = (0..3).map(|_| fan_out.add(10, None, || {}).1).collect();
+    fan_out.distribute(&mut vec![added(1), updated(1), deleted(1)]);
+    let taken: Vec<_> = queues.iter().map(|queue| queue.lock().take(2)).collect();
+    for other in &taken {
+        assert!(std::ptr::eq(&raw const other[0], &raw const taken[0][0]), "nobody has copied it");
+        assert_eq!(format!("{other:?}"), "[Added(1), Updated(1, Change)]");
+    }
+    assert_eq!(queues[0].lock().depth(), 1);
+    assert_eq!(drain(&mut queues[0].lock()), ["Deleted(1, final state Known)"]);
+    assert_eq!(queues[1].lock().depth(), 1, "each at its own pace");
+}
+
+#[test]
+fn g19_shared_events_taken_after_the_initial_set_say_that_it_was_handled() {
+    let mut store = crate::store::Store::new();
+    store.upsert(crate::Item::new(key(1), "u".into(), 1.into(), 1));
+    store.publish();
+    let mut fan_out = FanOut::new();
+    let (_, queue) = fan_out.add(10, None, || {});
+    fan_out.start_initial(Duration::ZERO, &store.reader().snapshot(), None);
+    let initial = queue.lock().take(10);
+    assert!(initial.len() == 1 && initial[0].is_initial());
+    fan_out.distribute(&mut vec![updated(1)]);
+    assert!(!queue.lock().has_synced(), "it is being handled");
+    assert_eq!(queue.lock().take(10).len(), 1);
+    assert!(queue.lock().has_synced());
 }
 
 #[test]
 fn a_finished_queue_still_gives_what_it_holds() {
     let mut fan_out = FanOut::new();
     let (_, queue) = fan_out.add(10, None, || {});
-    fan_out.distribute(&[added(1)]);
+    fan_out.distribute(&mut vec![added(1)]);
     fan_out.finish();
     assert!(!queue.lock().is_over());
     assert_eq!(drain(&mut queue.lock()), ["Added(1)"]);

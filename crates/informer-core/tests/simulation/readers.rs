@@ -107,9 +107,16 @@ impl Handler {
             self.woken.store(false, Ordering::Relaxed);
         }
         if self.batch.is_empty() {
-            let mut batch = Vec::new();
             let mut queue = self.queue.lock();
-            queue.pop_batch(BATCH, &mut batch);
+            let batch = match self.plan.speed {
+                // As a stream does it, which keeps its events; and as handlers do it, which read them.
+                Speed::Slow => {
+                    let mut batch = Vec::new();
+                    queue.pop_batch(BATCH, &mut batch);
+                    batch
+                }
+                Speed::Prompt | Speed::Never => queue.take(BATCH).to_vec(),
+            };
             assert!(batch.len() <= BATCH, "G16: {} events at a time", batch.len());
             let (synced, empty) = (queue.has_synced(), queue.is_empty());
             drop(queue);

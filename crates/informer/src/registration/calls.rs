@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use informer_core::Event;
 use informer_core::fan_out::SharedQueue;
@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use tokio_util::task::TaskTracker;
 
 use super::{Registration, RegistrationInner};
-use crate::callback_threads::{self, Job};
+use crate::callback_threads::{self, BUDGET, Job};
 use crate::handler::EventHandler;
 use crate::shared::{Owner, Shared};
 use crate::status::count;
@@ -25,6 +25,9 @@ const BATCH: usize = 64;
 /// How long to wait for a thread when the system gives none.
 const THREAD_RETRY: Duration = Duration::from_secs(1);
 
+/// What a handler took is halved each time that it is quicker, from no more than this.
+const FORGOTTEN: Duration = Duration::from_millis(2);
+
 thread_local! {
     /// The registration whose callback runs on this thread.
     static RUNNING: RefCell<Option<Arc<RegistrationInner>>> = const { RefCell::new(None) };
@@ -33,6 +36,8 @@ thread_local! {
 /// A handler, and whoever waits for its end. Only who has it may call it: that is what keeps its calls one at a time.
 struct Held<T> {
     handler: Box<dyn EventHandler<T>>,
+    /// How long the calls took, the last time that there were any.
+    took: Duration,
     _ending: Ending,
     /// Tells the registration's task.
     _dropped: oneshot::Sender<()>,
@@ -76,7 +81,9 @@ impl<T: Send + Sync + 'static> Shared<T> {
         inner.phase.send_modify(|phase| phase.running = true);
         *inner.tracked.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.tasks.token());
         let (sender, dropped) = oneshot::channel();
-        let held = Held { handler, _ending: Ending(Arc::clone(inner)), _dropped: sender };
+        // It has yet to show that it is quick.
+        let took = Duration::MAX;
+        let held = Held { handler, took, _ending: Ending(Arc::clone(inner)), _dropped: sender };
         let (lane, tracked) = (Lane::new(self, inner, queue), Tracked(Arc::clone(inner)));
         if let Some(held) = lane.rest(held) {
             lane.hand_over(held);
@@ -158,22 +165,29 @@ impl<T: Send + Sync + 'static> Lane<T> {
 
     /// Gives the handler to a thread.
     fn hand_over(self: &Arc<Self>, held: Held<T>) {
-        let lane = Arc::clone(self);
+        let (lane, took) = (Arc::clone(self), held.took);
         let _runtime = self.shared.runtime.enter();
         let job = Box::new(move || lane.work(held));
-        if let Err((job, error)) = callback_threads::run(&self.shared.runtime, job) {
+        if let Err((job, error)) = callback_threads::run(&self.shared.runtime, job, took) {
             self.shared.runtime.spawn(try_again(Arc::clone(&self.shared), job, error));
         }
     }
 
-    /// Calls the handler until there is nothing to do.
-    fn work(&self, mut held: Held<T>) {
+    /// Calls the handler until there is nothing to do; or has another thread do the rest, where others wait for this one.
+    fn work(self: &Arc<Self>, mut held: Held<T>) {
         let _runtime = self.shared.runtime.enter();
         let before = RUNNING.replace(Some(Arc::clone(&self.inner)));
+        let (began, shares_thread) = (Instant::now(), held.took <= BUDGET);
         loop {
-            self.call(&mut *held.handler);
+            let is_done = self.call(&mut *held.handler, || shares_thread && began.elapsed() > BUDGET);
+            // A single slow time is remembered for a while.
+            held.took = began.elapsed().max(held.took.min(FORGOTTEN) / 2);
             if self.is_over() {
                 self.drop_here(held);
+                break;
+            }
+            if !is_done {
+                self.hand_over(held);
                 break;
             }
             let Some(back) = self.rest(held) else { break };
@@ -182,27 +196,29 @@ impl<T: Send + Sync + 'static> Lane<T> {
         RUNNING.set(before);
     }
 
-    /// Calls the handler until the queue is empty.
-    fn call(&self, handler: &mut dyn EventHandler<T>) {
-        let mut batch: Vec<Event<T>> = Vec::with_capacity(BATCH);
+    /// Calls the handler until the queue is empty, or it `is_enough` after some events. Says whether the queue was empty.
+    fn call(&self, handler: &mut dyn EventHandler<T>, is_enough: impl Fn() -> bool) -> bool {
         loop {
-            self.queue.lock().pop_batch(BATCH, &mut batch);
+            let events = self.queue.lock().take(BATCH);
             self.inner.publish_synced();
-            if batch.is_empty() {
-                return;
+            if events.is_empty() {
+                return true;
             }
-            for event in batch.drain(..) {
+            for event in events.iter() {
                 if self.inner.is_removed() || self.shared.is_stopping() {
-                    return;
+                    return true;
                 }
-                call_one(&self.shared, &self.inner, handler, &event);
+                call_one(&self.shared, &self.inner, handler, event);
+            }
+            if is_enough() {
+                return false;
             }
         }
     }
 
     /// Its drop is the user's code as well and may block or panic.
     fn drop_here(&self, held: Held<T>) {
-        let Held { handler, _ending, _dropped } = held;
+        let Held { handler, took: _, _ending, _dropped } = held;
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(handler))) {
             let message = informer_core::panic_message(&*panic);
             let name = &self.inner.name;
@@ -251,7 +267,7 @@ async fn try_again<T>(shared: Arc<Shared<T>>, job: Job, error: io::Error) {
             // What is left is the handler's drop, and there is no better place.
             () = shared.stopping.cancelled() => return job(),
         }
-        match callback_threads::run(&shared.runtime, job) {
+        match callback_threads::run(&shared.runtime, job, Duration::MAX) {
             Ok(()) => return,
             Err(again) => (job, error) = again,
         }

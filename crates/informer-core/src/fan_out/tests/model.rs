@@ -10,9 +10,10 @@ const NAMES: u32 = 6;
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// Adds objects, or updates or deletes them; what becomes of them is pushed together.
-    Changes(Vec<Change>),
+    /// Adds objects, or updates or deletes them; what becomes of them is pushed together, or one by one.
+    Changes(Vec<Change>, bool),
     Pop(usize),
+    Take(usize),
     Handled,
     Initial,
     Resync,
@@ -27,8 +28,10 @@ struct Change {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let change = (0..NAMES, prop::bool::weighted(0.3)).prop_map(|(name, delete)| Change { name, delete });
     let step = prop_oneof![
-        12 => prop::collection::vec(change, 0..4).prop_map(Step::Changes),
-        5 => (0usize..5).prop_map(Step::Pop),
+        12 => (prop::collection::vec(change, 0..4), prop::bool::weighted(0.8))
+            .prop_map(|(changes, together)| Step::Changes(changes, together)),
+        3 => (0usize..5).prop_map(Step::Pop),
+        3 => (1usize..5).prop_map(Step::Take),
         1 => Just(Step::Handled),
         1 => Just(Step::Initial),
         2 => Just(Step::Resync),
@@ -191,7 +194,7 @@ proptest! {
         let mut stamp = 0;
         for step in steps {
             match step {
-                Step::Changes(changes) => {
+                Step::Changes(changes, together) => {
                     let event = |change| {
                         stamp += 1;
                         applied(&mut store, change, stamp)
@@ -200,7 +203,10 @@ proptest! {
                     store.publish();
                     // Before its initial set a registration is told nothing.
                     if naive.begun {
-                        queue.push_all(&events);
+                        match together {
+                            true => queue.push_all(&events.clone().into()),
+                            false => events.iter().for_each(|event| queue.push(event.clone())),
+                        }
                         events.into_iter().for_each(|event| naive.push(event));
                     }
                 }
@@ -209,6 +215,15 @@ proptest! {
                     queue.pop_batch(max, &mut batch);
                     let expected: Vec<_> = naive.pop(max).iter().map(said).collect();
                     prop_assert_eq!(batch.iter().map(said).collect::<Vec<_>>(), expected);
+                }
+                Step::Take(max) => {
+                    let taken = queue.take(max);
+                    prop_assert!(taken.len() <= max);
+                    // Fewer are given where a batch ends, but never none.
+                    let fewer = naive.walk.is_none() && !taken.is_empty();
+                    let expected: Vec<_> =
+                        naive.pop(if fewer { taken.len() } else { max }).iter().map(said).collect();
+                    prop_assert_eq!(taken.iter().map(said).collect::<Vec<_>>(), expected);
                 }
                 Step::Handled => {
                     queue.handled();
