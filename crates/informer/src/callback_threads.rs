@@ -3,9 +3,10 @@
 //! A callback may block, for ever even. So it runs neither on the runtime's workers nor on its blocking threads: of
 //! those there are 512 for everybody, and a runtime that is dropped waits for them, which would keep a program from
 //! ending. These threads belong to the process, are started when all others are busy, and end when they were idle for
-//! a while; the process does not wait for them.
+//! a while; the process does not wait for them. Handlers that return at once share a thread.
 
 mod hand_over;
+mod shared_work;
 
 use std::io;
 use std::sync::LazyLock;
@@ -14,6 +15,7 @@ use std::time::Duration;
 
 use hand_over::CallbackThreads;
 pub(crate) use hand_over::Job;
+pub(crate) use shared_work::BUDGET;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
@@ -25,19 +27,23 @@ static THREADS: LazyLock<CallbackThreads> = LazyLock::new(|| CallbackThreads::ne
 /// The primitives that [`hand_over`] is made of.
 mod sync {
     pub(super) use std::sync::{Condvar, Mutex, MutexGuard};
+    pub(super) use std::thread::sleep;
 }
 
 /// Runs `job` on a thread that may block; gives it back if there is no thread and none can be started. Called on
-/// `runtime`.
+/// `runtime`. What took no more than the [`BUDGET`] the last time shares a thread.
 ///
 /// A paused clock (tokio's `test-util`) moves on by itself while the runtime has nothing to do, but not while its own
 /// blocking threads are busy. There callbacks run on those, or time would run away from them.
-pub(crate) fn run(runtime: &Handle, job: Job) -> Result<(), (Job, io::Error)> {
-    if is_clock_real() {
-        return THREADS.run(job);
+pub(crate) fn run(runtime: &Handle, job: Job, took: Duration) -> Result<(), (Job, io::Error)> {
+    if !is_clock_real() {
+        drop(runtime.spawn_blocking(job));
+        return Ok(());
     }
-    drop(runtime.spawn_blocking(job));
-    Ok(())
+    match took <= BUDGET {
+        true => THREADS.run_quick(job, took),
+        false => THREADS.run(job),
+    }
 }
 
 /// Whether the runtime's clock is the system's: it never was paused.

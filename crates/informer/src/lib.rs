@@ -95,6 +95,7 @@ mod shared_informer;
 mod sink;
 pub mod source;
 pub mod status;
+mod stopping;
 pub mod workqueue;
 
 pub use controller::{Controller, Informer};

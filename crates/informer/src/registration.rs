@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use informer_core::fan_out::{RegistrationId, SharedQueue};
 use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 pub(crate) use calls::leave_running_callback;
@@ -21,6 +20,7 @@ use crate::error::{Missing, NotSynced};
 use crate::handler::HandlerOptions;
 use crate::shared::{Shared, warning_if_unstarted};
 use crate::status::{InformerState, RegistrationStatus};
+use crate::stopping::Stopping;
 
 /// Events kept apart for one registration unless it says otherwise.
 const DEFAULT_CAPACITY: usize = 1024;
@@ -64,7 +64,7 @@ pub(crate) struct RegistrationInner {
     /// Whether somebody has started the informer.
     is_started: Box<dyn Fn() -> bool + Send + Sync>,
     /// The informer stops.
-    stopping: CancellationToken,
+    stopping: Stopping,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -17,6 +17,7 @@ use tokio_util::task::TaskTracker;
 use crate::error::Missing;
 use crate::registration::{RegistrationInner, leave_running_callback};
 use crate::status::{InformerState, Live, Meter, Reached, RegistrationStatus, Status, count};
+use crate::stopping::Stopping;
 use crate::{Error, Resource, Scope};
 
 /// How long a wait goes on before it is said in the log that nobody has started the informer.
@@ -44,7 +45,7 @@ pub(crate) struct Shared<T> {
     pub(crate) rescheduled: Notify,
     /// When the informer's own time began.
     pub(crate) epoch: Instant,
-    pub(crate) stopping: CancellationToken,
+    pub(crate) stopping: Stopping,
     /// The deadline of a stop has passed: tasks do not wait for callbacks any longer.
     pub(crate) abandoning: CancellationToken,
     pub(crate) tasks: TaskTracker,
@@ -58,7 +59,7 @@ pub(crate) struct Shared<T> {
 /// Keeps an informer running: its last drop stops it. Held by handles, listers, streams, and the callbacks of
 /// a standalone informer (G24).
 pub(crate) struct Owner {
-    stopping: CancellationToken,
+    stopping: Stopping,
     pending: Mutex<Pending>,
 }
 
@@ -89,7 +90,7 @@ impl<T> Shared<T> {
             registered: AtomicUsize::new(0),
             rescheduled: Notify::new(),
             epoch: Instant::now(),
-            stopping: CancellationToken::new(),
+            stopping: Stopping::default(),
             abandoning: CancellationToken::new(),
             tasks: TaskTracker::new(),
             finishing: TaskTracker::new(),
@@ -228,7 +229,7 @@ pub(crate) async fn warning_if_unstarted<O>(
 }
 
 impl Owner {
-    pub(crate) fn new(stopping: CancellationToken, driver: BoxFuture<'static, ()>) -> Self {
+    pub(crate) fn new(stopping: Stopping, driver: BoxFuture<'static, ()>) -> Self {
         let pending = Pending { started: false, driver: Some(driver), callbacks: Vec::new() };
         Self { stopping, pending: Mutex::new(pending) }
     }

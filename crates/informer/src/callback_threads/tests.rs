@@ -77,7 +77,7 @@ fn a_job_comes_back_if_no_thread_can_be_started() {
     let (sender, ran) = mpsc::channel();
     let (job, error) = threads.run(Box::new(move || _ = sender.send(()))).err().unwrap();
     assert_eq!(error.to_string(), "no more threads");
-    assert!(threads.state().waiting.is_empty());
+    assert!(threads.state().orders.is_empty());
     job();
     ran.recv().unwrap();
 }
