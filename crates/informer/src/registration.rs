@@ -1,6 +1,7 @@
 //! Registrations: one handler or stream of events attached to an informer.
 
 mod calls;
+mod resting;
 mod signal;
 
 use std::fmt;
@@ -25,8 +26,10 @@ use crate::stopping::Stopping;
 /// Events kept apart for one registration unless it says otherwise.
 const DEFAULT_CAPACITY: usize = 1024;
 
-/// The primitives that [`signal`] is made of.
+/// The primitives that [`signal`] and [`resting`] are made of.
 mod sync {
+    pub(super) use std::sync::{Mutex, MutexGuard};
+
     pub(super) use futures_util::task::AtomicWaker;
 }
 

@@ -7,14 +7,17 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use common::{gate, many_threads, note, notes, noting, object, one_thread, scripted_informer, soon};
-use informer::EventHandler;
+use common::{
+    gate, many_threads, note, notes, noting, object, one_thread, scripted_informer, soon, value_of,
+};
+use informer::{Event, EventHandler};
 use k8s_openapi::api::core::v1::ConfigMap;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 run_tests! {
     on_both_runtimes:
+        g15_a_handler_that_was_quick_so_far_and_then_blocks_delays_no_other,
         g15_a_callback_may_use_the_runtime,
         g15_the_drop_of_a_handler_may_block,
         g18_a_handler_is_dropped_before_its_removal_is_over;
@@ -73,6 +76,46 @@ fn g15_handlers_that_block_for_ever_take_no_thread_from_others() {
         assert_eq!(soon(tokio::task::spawn_blocking(|| 7)).await.unwrap(), 7);
         informer.stop_within(Duration::ZERO).await;
     });
+}
+
+async fn g15_a_handler_that_was_quick_so_far_and_then_blocks_delays_no_other() {
+    let (informer, mut script) = scripted_informer();
+    let mut others = Vec::new();
+    let (mut blocked, mut wait) = gate();
+    let (quick, mut told) = mpsc::unbounded_channel();
+    let blocking = move |event: &Event<ConfigMap>| match value_of(event.object()) {
+        "block" => wait(),
+        _ => _ = quick.send(note(event)),
+    };
+    informer.add_handler(|h| h.on_event(blocking)).unwrap();
+    for _ in 0..5 {
+        let (sender, heard) = mpsc::unbounded_channel();
+        informer.add_handler(|h| noting(h, sender)).unwrap();
+        others.push(heard);
+    }
+    informer.start();
+    script.list(9, &[object("a", 10, "0")]).await;
+    let (_, feed) = script.watch().await;
+    // Often enough that all are known to be quick.
+    for step in 0..=40 {
+        if step > 0 {
+            feed.send("MODIFIED", &object("a", 10 + step, &step.to_string()));
+        }
+        for heard in others.iter_mut().chain([&mut told]) {
+            notes(heard, 1).await;
+        }
+    }
+    feed.send("MODIFIED", &object("a", 60, "block"));
+    soon(blocked.arrived.recv()).await.unwrap();
+    for step in 61..=80 {
+        feed.send("MODIFIED", &object("a", step, &step.to_string()));
+    }
+    for heard in &mut others {
+        assert_eq!(notes(heard, 21).await.last().unwrap(), "update a=79>80");
+    }
+    blocked.open_once();
+    assert_eq!(notes(&mut told, 20).await.last().unwrap(), "update a=79>80");
+    informer.stop().await;
 }
 
 async fn g15_a_callback_may_use_the_runtime() {

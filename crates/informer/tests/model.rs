@@ -5,21 +5,23 @@
 //! -- --nocapture` tells what happened before a failure; `LOOM_MAX_PREEMPTIONS=n` looks further. `Arc`s are the system's:
 //! loom's own panic when they are dropped by a test that fails.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
 use loom::sync::{Condvar, Mutex};
 use loom::thread;
 
-/// What `registration.rs` is to its signal.
+/// What `registration.rs` is to its signal, and to handlers that rest.
 #[path = "../src/registration"]
 mod registration {
+    pub(super) mod resting;
     pub(super) mod signal;
 
     mod sync {
         use std::task::Waker;
 
-        use loom::sync::Mutex;
+        pub(super) use loom::sync::{Mutex, MutexGuard};
 
         /// What futures-util promises of its own, in the plainest way.
         pub(super) struct AtomicWaker(Mutex<Option<Waker>>);
@@ -127,6 +129,7 @@ mod callback_threads {
 }
 
 use callback_threads::{let_time_pass, refuse_the_first, start_thread, threads};
+use registration::resting::Resting;
 use registration::signal::Signal;
 
 /// In every order with so many preemptions, unless `LOOM_MAX_PREEMPTIONS` is set.
@@ -270,6 +273,67 @@ fn g15_a_stream_that_moves_to_another_task_is_woken_there() {
     });
 }
 
+/// A registration whose handler is called by whoever wakes it.
+struct Lane {
+    queue: Arc<Queue>,
+    resting: Resting<Handler>,
+    handled: Mutex<u32>,
+}
+
+/// What there is one of.
+struct Handler;
+
+struct WakeLane(Weak<Lane>);
+
+impl Lane {
+    fn new() -> Arc<Self> {
+        let lane = Self { queue: Queue::new(), resting: Resting::new(), handled: Mutex::default() };
+        Arc::new(lane)
+    }
+
+    fn work(self: &Arc<Self>, handler: Handler) {
+        let mut handler = handler;
+        loop {
+            let events = std::mem::take(&mut self.queue.content.lock().unwrap().events);
+            *self.handled.lock().unwrap() += events;
+            let is_work = || self.queue.content.lock().unwrap().events > 0;
+            let waker = Waker::from(Arc::new(WakeLane(Arc::downgrade(self))));
+            match self.resting.leave(handler, &self.queue.signal, &waker, is_work) {
+                Some(back) => handler = back,
+                None => return,
+            }
+        }
+    }
+}
+
+impl Wake for WakeLane {
+    fn wake(self: Arc<Self>) {
+        let Some(lane) = self.0.upgrade() else { return };
+        if let Some(handler) = lane.resting.take() {
+            lane.work(handler);
+        }
+    }
+}
+
+#[test]
+fn g15_no_event_is_left_behind_when_a_handler_goes_to_rest() {
+    check(3, || {
+        let lane = Lane::new();
+        let by_another = || {
+            let queue = Arc::clone(&lane.queue);
+            thread::spawn(move || queue.push())
+        };
+        let producers = [by_another(), by_another()];
+        lane.work(Handler);
+        for producer in producers {
+            producer.join().unwrap();
+        }
+        // Whoever was woken last has handled what there was, and left the handler where the next finds it.
+        assert_eq!(*lane.handled.lock().unwrap(), 2);
+        assert!(lane.resting.take().is_some());
+    });
+}
+
 /// How many jobs ran, for those who wait for them.
 #[derive(Clone, Default)]
 struct Ran(Arc<(Mutex<u32>, Condvar)>);
@@ -306,6 +370,31 @@ fn g15_no_job_is_left_behind_one_that_blocks() {
         assert!(threads.run(ran.after(2)).is_ok());
         assert!(threads.run(ran.after(0)).is_ok());
         ran.wait_for(3);
+        let_time_pass(threads);
+    });
+}
+
+/// No time at all.
+const QUICK: Duration = Duration::ZERO;
+
+#[test]
+fn g15_a_quick_job_is_not_left_behind_when_its_thread_goes_away() {
+    check(2, || {
+        let (threads, ran) = (threads(start_thread), Ran::default());
+        assert!(threads.run_quick(ran.after(0), QUICK).is_ok());
+        assert!(threads.run_quick(ran.after(0), QUICK).is_ok());
+        ran.wait_for(2);
+        let_time_pass(threads);
+    });
+}
+
+#[test]
+fn g15_somebody_takes_over_behind_a_quick_job_that_blocks() {
+    check(1, || {
+        let (threads, ran) = (threads(start_thread), Ran::default());
+        assert!(threads.run_quick(ran.after(1), QUICK).is_ok());
+        assert!(threads.run_quick(ran.after(0), QUICK).is_ok());
+        ran.wait_for(2);
         let_time_pass(threads);
     });
 }

@@ -140,3 +140,88 @@ impl SharedWork {
         Some(Box::new(move || waiting.into_iter().for_each(|waiting| (waiting.job)())))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    const QUICK: Duration = Duration::from_micros(30);
+
+    fn nothing() -> Job {
+        Box::new(|| ())
+    }
+
+    fn runner(needed: Option<Needed>) -> Era {
+        match needed {
+            Some(Needed::Runner(era)) => era,
+            other => panic!("{other:?} instead of a runner"),
+        }
+    }
+
+    #[test]
+    fn a_runner_comes_for_each_budget_and_somebody_watches() {
+        let mut work = SharedWork::default();
+        let era = runner(work.add(nothing(), QUICK));
+        assert_eq!(work.add(nothing(), QUICK), Some(Needed::Watch));
+        assert_eq!(work.add(nothing(), QUICK), None);
+        // 90 µs are ahead, then 120 and 150.
+        assert_eq!(work.add(nothing(), QUICK), None);
+        assert_eq!(work.add(nothing(), QUICK), Some(Needed::Runner(era)));
+        assert_eq!(work.add(nothing(), QUICK), None, "a share of a second runner");
+        let mut done = None;
+        for _ in 0..6 {
+            done = work.next(era, done).map(|(_, took)| took);
+            assert_eq!(done, Some(QUICK));
+        }
+        assert!(work.next(era, done).is_none() && work.next(era, None).is_none());
+        assert_eq!((work.runners, work.ahead), (0, QUICK * 0));
+        assert_eq!(work.add(nothing(), QUICK), Some(Needed::Runner(era)), "all have gone away");
+    }
+
+    #[test]
+    fn g15_who_watches_takes_over_when_nothing_moves() {
+        let mut work = SharedWork::default();
+        let era = runner(work.add(nothing(), QUICK));
+        assert!(work.next(era, None).is_some());
+        assert_eq!(work.add(nothing(), QUICK), Some(Needed::Watch));
+        let mut seen = work.seen();
+        let Watch::TakeOver(later) = work.look(&mut seen) else { panic!("nothing has moved") };
+        assert!(work.next(era, Some(QUICK)).is_none(), "whoever was a runner is none any more");
+        assert!(work.next(later, None).is_some());
+        assert_eq!(work.add(nothing(), QUICK), None, "somebody watches still");
+        let mut seen = Seen { begun: 0, quiet: 0 };
+        assert_eq!(work.look(&mut seen), Watch::GoOn, "one was begun meanwhile");
+        assert_eq!(work.look(&mut seen), Watch::TakeOver(Era(2)));
+    }
+
+    #[test]
+    fn the_watch_ends_when_nothing_waits_for_a_while() {
+        let mut work = SharedWork::default();
+        let era = runner(work.add(nothing(), QUICK));
+        assert_eq!(work.add(nothing(), QUICK), Some(Needed::Watch));
+        let mut seen = work.seen();
+        while work.next(era, None).is_some() {}
+        assert_eq!([(); 3].map(|()| work.look(&mut seen)), [Watch::GoOn, Watch::GoOn, Watch::End]);
+        runner(work.add(nothing(), QUICK));
+        assert_eq!(work.add(nothing(), QUICK), Some(Needed::Watch), "and begins again");
+    }
+
+    #[test]
+    fn what_waits_for_a_runner_that_cannot_come_comes_back_together() {
+        let mut work = SharedWork::default();
+        let (sender, ran) = mpsc::channel();
+        let job = |number: u32| -> Job {
+            let sender = sender.clone();
+            Box::new(move || _ = sender.send(number))
+        };
+        let era = runner(work.add(job(1), QUICK));
+        assert_eq!(work.add(job(2), QUICK), Some(Needed::Watch));
+        work.has_no_runner(era).expect("nobody else would do them")();
+        assert_eq!(ran.try_iter().collect::<Vec<_>>(), [1, 2]);
+        runner(work.add(job(3), QUICK * 4));
+        assert_eq!(work.add(job(4), QUICK), Some(Needed::Runner(era)));
+        assert!(work.has_no_runner(era).is_none(), "the other does both");
+    }
+}

@@ -110,3 +110,61 @@ fn g15_a_thread_that_cannot_be_started_is_missed_by_its_own_job_only() {
     assert!(first.join().unwrap().is_err());
     drop(gate);
 }
+
+#[test]
+fn quick_jobs_share_a_thread() {
+    let threads = threads(LONG);
+    let (sender, ran) = mpsc::channel();
+    let mut gates = Vec::new();
+    // One is being done, and the others wait.
+    for _ in 0..20 {
+        let (gate, opened) = mpsc::channel::<()>();
+        gates.push(gate);
+        let sender = sender.clone();
+        let job = move || {
+            _ = sender.send(());
+            _ = opened.recv();
+        };
+        assert!(threads.run_quick(Box::new(job), Duration::from_micros(1)).is_ok());
+    }
+    drop(gates);
+    for _ in 0..20 {
+        ran.recv_timeout(LONG).unwrap();
+    }
+    // The first, who watches, and if he had to take over, who watches after that.
+    assert!(threads.state().started <= 3, "{} threads", threads.state().started);
+}
+
+#[test]
+fn g15_quick_jobs_that_block_hold_up_no_other() {
+    let threads = threads(LONG);
+    let (ran, runs) = mpsc::channel();
+    let mut gates = Vec::new();
+    for number in 0..10 {
+        let (gate, opened) = mpsc::channel::<()>();
+        gates.push(gate);
+        let ran = ran.clone();
+        let job = move || {
+            _ = ran.send(number);
+            _ = opened.recv();
+        };
+        assert!(threads.run_quick(Box::new(job), Duration::from_micros(1)).is_ok());
+    }
+    let mut running: Vec<_> = (0..10).map(|_| runs.recv_timeout(LONG).unwrap()).collect();
+    running.sort_unstable();
+    assert!(running.into_iter().eq(0..10));
+}
+
+#[test]
+fn g15_quick_jobs_come_back_if_no_thread_can_be_started() {
+    let refuse: Start = |_, _| Err(io::Error::other("no more threads"));
+    let threads: &'static CallbackThreads = Box::leak(Box::new(CallbackThreads::new(LONG, refuse)));
+    let (sender, ran) = mpsc::channel();
+    for number in 0..2 {
+        let sender = sender.clone();
+        let job = move || _ = sender.send(number);
+        let (job, _) = threads.run_quick(Box::new(job), Duration::ZERO).err().unwrap();
+        job();
+        assert_eq!(ran.recv(), Ok(number));
+    }
+}

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::{Context, Poll, Wake, Waker};
+use std::sync::{Arc, PoisonError, Weak};
+use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
 
 use informer_core::Event;
@@ -13,6 +13,7 @@ use informer_core::fan_out::SharedQueue;
 use tokio::sync::oneshot;
 use tokio_util::task::TaskTracker;
 
+use super::resting::Resting;
 use super::{Registration, RegistrationInner};
 use crate::callback_threads::{self, BUDGET, Job};
 use crate::handler::EventHandler;
@@ -33,7 +34,7 @@ thread_local! {
     static RUNNING: RefCell<Option<Arc<RegistrationInner>>> = const { RefCell::new(None) };
 }
 
-/// A handler, and whoever waits for its end. Only who has it may call it: that is what keeps its calls one at a time.
+/// A handler, and whoever waits for its end. Only who has it may call it.
 struct Held<T> {
     handler: Box<dyn EventHandler<T>>,
     /// How long the calls took, the last time that there were any.
@@ -53,7 +54,7 @@ struct Lane<T: Send + Sync + 'static> {
     inner: Arc<RegistrationInner>,
     queue: SharedQueue<T>,
     /// The handler, while nobody calls it.
-    resting: Mutex<Option<Held<T>>>,
+    resting: Resting<Held<T>>,
     /// Whether the registration's task is gone.
     is_closed: AtomicBool,
     /// Wakes this lane, for as long as the registration's task keeps it.
@@ -126,7 +127,7 @@ impl<T: Send + Sync + 'static> Lane<T> {
             shared: Arc::clone(shared),
             inner: Arc::clone(inner),
             queue,
-            resting: Mutex::new(None),
+            resting: Resting::new(),
             is_closed: AtomicBool::new(false),
             waker: Waker::from(Arc::new(WakeLane(Weak::clone(lane)))),
         })
@@ -140,25 +141,15 @@ impl<T: Send + Sync + 'static> Lane<T> {
             || self.queue.lock().is_over()
     }
 
-    fn resting(&self) -> MutexGuard<'_, Option<Held<T>>> {
-        self.resting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Leaves the handler to the next wake-up; gives it back if there is something to do already.
     fn rest(&self, held: Held<T>) -> Option<Held<T>> {
-        *self.resting() = Some(held);
-        let has_work = || (self.is_over() || !self.queue.lock().is_empty()).then_some(());
-        match self.inner.signal.poll(&Context::from_waker(&self.waker), has_work) {
-            // Unless a wake-up was faster.
-            Poll::Ready(()) => self.resting().take(),
-            Poll::Pending => None,
-        }
+        let is_work = || self.is_over() || !self.queue.lock().is_empty();
+        self.resting.leave(held, &self.inner.signal, &self.waker, is_work)
     }
 
     /// Has the handler called, if nobody does.
     fn wake(self: &Arc<Self>) {
-        let held = self.resting().take();
-        if let Some(held) = held {
+        if let Some(held) = self.resting.take() {
             self.hand_over(held);
         }
     }
