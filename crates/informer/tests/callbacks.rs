@@ -54,6 +54,27 @@ fn g24_a_runtime_ends_although_a_callback_blocks_for_ever() {
 }
 
 #[test]
+fn g24_a_handler_ends_with_its_runtime() {
+    for mut builder in [one_thread(), many_threads()] {
+        let runtime = builder.enable_all().build().unwrap();
+        let (told, heard) = channel();
+        let (informer, script) = runtime.block_on(async {
+            let (informer, mut script) = scripted_informer();
+            let registration = informer.add_handler(|h| h.on_event(move |_| _ = told.send(()))).unwrap();
+            informer.start();
+            script.list(9, &[object("a", 1, "1")]).await;
+            soon(registration.synced()).await.unwrap();
+            (informer, script)
+        });
+        heard.recv_timeout(PATIENCE).unwrap();
+        drop(runtime);
+        // Although handles are left.
+        assert_eq!(heard.recv_timeout(PATIENCE), Err(RecvTimeoutError::Disconnected), "it still rests");
+        drop((informer, script));
+    }
+}
+
+#[test]
 fn g15_handlers_that_block_for_ever_take_no_thread_from_others() {
     let mut builder = one_thread();
     builder.max_blocking_threads(1);
