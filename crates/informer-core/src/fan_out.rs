@@ -21,6 +21,9 @@ pub use queue::EventQueue;
 use crate::Event;
 use crate::store::Snapshot;
 
+/// Events that registrations share at a time: whoever has the last of them in hand keeps them all.
+const BATCH: usize = 64;
+
 /// All registrations of an informer.
 pub struct FanOut<T> {
     registrations: Vec<Registration<T>>,
@@ -56,7 +59,7 @@ impl<T> FanOut<T> {
     }
 
     /// Adds a registration whose queue merges from `capacity` events on. `wake` is called after events
-    /// were put into the queue, once for each batch; it must not block. `resync`: show the store again that
+    /// were put into the queue, once for each batch, and when the queue ends; it must not block. `resync`: show the store again that
     /// often.
     pub fn add(
         &mut self,
@@ -116,9 +119,14 @@ impl<T> FanOut<T> {
             events.clear();
             return;
         }
-        let events: &Arc<[Event<T>]> = &events.drain(..).collect();
+        let mut events = events.drain(..);
+        while !events.as_slice().is_empty() {
+            let events: Arc<[Event<T>]> = events.by_ref().take(BATCH).collect();
+            for registration in &self.registrations {
+                registration.queue.lock().push_all(&events);
+            }
+        }
         for registration in &self.registrations {
-            registration.queue.lock().push_all(events);
             (registration.wake)();
         }
     }

@@ -8,6 +8,7 @@
 mod tests;
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::fan_out::{FanOut, RegistrationId, SharedQueue};
@@ -179,10 +180,10 @@ impl<T> Pipeline<T> {
     }
 
     fn upsert(&mut self, item: Item<T>, events: &mut Vec<Event<T>>) {
-        let (key, record) = (item.key.clone(), item.record.clone());
-        self.reached(record.version.clone());
+        let (key, object) = (item.key.clone(), Arc::clone(&item.record.object));
+        self.reached(item.record.version.clone());
         let change = self.store.upsert(item);
-        changed(&key, change, record, events);
+        changed(key, change, object, events);
     }
 
     fn delete(&mut self, tombstone: Tombstone<T>, events: &mut Vec<Event<T>>) {
@@ -249,13 +250,12 @@ impl<T> fmt::Debug for Pipeline<T> {
 /// The events of a relist; an object that it leaves out went unseen (G6).
 fn replaced<T>(key: &ObjectKey, change: ReplaceChange<T>, events: &mut Vec<Event<T>>) {
     match change {
-        ReplaceChange::Removed(old) => events.push(gone(key, old, FinalState::Unknown)),
-        ReplaceChange::Written(change, record) => changed(key, change, record, events),
+        ReplaceChange::Removed(old) => events.push(gone(key.clone(), old, FinalState::Unknown)),
+        ReplaceChange::Written(change, record) => changed(key.clone(), change, record.object, events),
     }
 }
 
-fn changed<T>(key: &ObjectKey, change: Change<T>, record: Record<T>, events: &mut Vec<Event<T>>) {
-    let (key, object) = (key.clone(), record.object);
+fn changed<T>(key: ObjectKey, change: Change<T>, object: Arc<T>, events: &mut Vec<Event<T>>) {
     match change {
         Change::Unchanged => {}
         Change::Added => events.push(Event::Added { key, object, initial: false }),
@@ -264,12 +264,12 @@ fn changed<T>(key: &ObjectKey, change: Change<T>, record: Record<T>, events: &mu
         }
         Change::Recreated { old } => {
             // The end of the predecessor went unseen.
-            events.push(gone(&key, old, FinalState::Unknown));
+            events.push(gone(key.clone(), old, FinalState::Unknown));
             events.push(Event::Added { key, object, initial: false });
         }
     }
 }
 
-fn gone<T>(key: &ObjectKey, old: Record<T>, final_state: FinalState) -> Event<T> {
-    Event::Deleted(Deleted { key: key.clone(), last: old.object, final_state })
+fn gone<T>(key: ObjectKey, old: Record<T>, final_state: FinalState) -> Event<T> {
+    Event::Deleted(Deleted { key, last: old.object, final_state })
 }

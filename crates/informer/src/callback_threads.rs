@@ -30,19 +30,35 @@ mod sync {
     pub(super) use std::thread::sleep;
 }
 
-/// Runs `job` on a thread that may block; gives it back if there is no thread and none can be started. Called on
-/// `runtime`. What took no more than the [`BUDGET`] the last time shares a thread.
+/// What could not be done for want of a thread.
+pub(crate) enum Missing {
+    /// This job, which comes back.
+    Job(Job),
+    /// To see that a quick job is not left behind where it waits.
+    Watch,
+}
+
+/// Runs `job` on a thread that may block. What took no more than the [`BUDGET`] the last time shares a thread. Called on
+/// `runtime`. If there is no thread and none can be started, says what to [`try_again`].
 ///
 /// A paused clock (tokio's `test-util`) moves on by itself while the runtime has nothing to do, but not while its own
 /// blocking threads are busy. There callbacks run on those, or time would run away from them.
-pub(crate) fn run(runtime: &Handle, job: Job, took: Duration) -> Result<(), (Job, io::Error)> {
+pub(crate) fn run(runtime: &Handle, job: Job, took: Duration) -> Result<(), (Missing, io::Error)> {
     if !is_clock_real() {
         drop(runtime.spawn_blocking(job));
         return Ok(());
     }
     match took <= BUDGET {
-        true => THREADS.run_quick(job, took),
-        false => THREADS.run(job),
+        true => THREADS.run_quick(job, took).map_err(|error| (Missing::Watch, error)),
+        false => try_again(Missing::Job(job)),
+    }
+}
+
+/// [`run`], once more.
+pub(crate) fn try_again(missing: Missing) -> Result<(), (Missing, io::Error)> {
+    match missing {
+        Missing::Job(job) => THREADS.run(job).map_err(|(job, error)| (Missing::Job(job), error)),
+        Missing::Watch => THREADS.see_to_it().map_err(|error| (Missing::Watch, error)),
     }
 }
 

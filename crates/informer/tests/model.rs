@@ -120,6 +120,13 @@ mod callback_threads {
         Ok(())
     }
 
+    pub(super) fn refuse_the_second(name: String, body: Job) -> io::Result<()> {
+        if name == "informer-callback-2" {
+            return Err(io::Error::other("no more threads"));
+        }
+        start_thread(name, body)
+    }
+
     pub(super) fn refuse_the_first(name: String, body: Job) -> io::Result<()> {
         if name == "informer-callback-1" {
             return Err(io::Error::other("no more threads"));
@@ -128,7 +135,7 @@ mod callback_threads {
     }
 }
 
-use callback_threads::{let_time_pass, refuse_the_first, start_thread, threads};
+use callback_threads::{let_time_pass, refuse_the_first, refuse_the_second, start_thread, threads};
 use registration::resting::Resting;
 use registration::signal::Signal;
 
@@ -394,6 +401,20 @@ fn g15_somebody_takes_over_behind_a_quick_job_that_blocks() {
         let (threads, ran) = (threads(start_thread), Ran::default());
         assert!(threads.run_quick(ran.after(1), QUICK).is_ok());
         assert!(threads.run_quick(ran.after(0), QUICK).is_ok());
+        ran.wait_for(2);
+        let_time_pass(threads);
+    });
+}
+
+#[test]
+fn g15_a_quick_job_whose_thread_does_not_start_is_seen_to_later() {
+    check(1, || {
+        let (threads, ran) = (threads(refuse_the_second), Ran::default());
+        assert!(threads.run_quick(ran.after(1), QUICK).is_ok());
+        // Behind the first, with nobody to watch; or the first has a thread of its own, if this one is quicker.
+        if threads.run_quick(ran.after(0), QUICK).is_err() {
+            assert!(threads.see_to_it().is_ok());
+        }
         ran.wait_for(2);
         let_time_pass(threads);
     });

@@ -19,7 +19,8 @@ struct Part<T> {
 /// Events taken from a queue, to be given to a handler in order; a slice to read.
 ///
 /// Those of a batch that was distributed are shared with the other registrations: none of them copies what the writer told
-/// all, so that a hundred handlers cost little more than one.
+/// all, so that a hundred handlers cost little more than one. Whoever keeps some of a batch keeps all of it, up to 64
+/// events.
 pub struct Taken<T>(Source<T>);
 
 enum Source<T> {

@@ -79,8 +79,8 @@ impl<T> EventQueue<T> {
     /// Adds what other registrations are told as well, none of it initial.
     pub fn push_all(&mut self, events: &Arc<[Event<T>]>) {
         debug_assert!(!events.iter().any(Event::is_initial));
-        let takes_all = self.cursor.is_none() && self.slots.is_empty() && !self.closed && !self.finished;
-        if !takes_all || self.live + events.len() > self.capacity {
+        let takes_all = self.cursor.is_none() && self.slots.is_empty() && self.last_of.is_none();
+        if !takes_all || self.closed || self.finished || self.live + events.len() > self.capacity {
             return events.iter().for_each(|event| self.push(event.clone()));
         }
         if !events.is_empty() {
@@ -334,6 +334,10 @@ impl<T> EventQueue<T> {
     }
 
     fn update_synced(&mut self) {
+        if self.closed {
+            // What was taken back was not handled.
+            return;
+        }
         let initial_ahead = self.cursor.as_ref().is_some_and(|cursor| !cursor.resync);
         self.synced =
             self.synced || self.begun && !initial_ahead && self.initial_entries == 0 && !self.in_hand;

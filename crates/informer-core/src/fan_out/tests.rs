@@ -112,6 +112,53 @@ fn g18_a_removed_registration_gets_nothing_more() {
 }
 
 #[test]
+fn g19_a_removed_registration_never_counts_as_synced() {
+    let mut store = crate::store::Store::new();
+    for name in 1..=3 {
+        store.upsert(crate::Item::new(key(name), "u".into(), 1.into(), 1));
+    }
+    store.publish();
+    let mut fan_out = FanOut::new();
+    let (id, queue) = fan_out.add(10, None, || {});
+    fan_out.start_initial(Duration::ZERO, &store.reader().snapshot(), None);
+    assert_eq!(queue.lock().take(2).len(), 2);
+    fan_out.remove(id);
+    assert_eq!(queue.lock().take(2).len(), 0);
+    assert!(!queue.lock().has_synced());
+}
+
+#[test]
+fn g16_what_comes_after_a_backlog_that_vanished_is_merged() {
+    let mut queue = EventQueue::new(1);
+    queue.push(added(0));
+    for name in 1..64 {
+        queue.push(added(name));
+        queue.push(deleted(name));
+    }
+    queue.push(deleted(0));
+    assert!(queue.is_empty());
+    for event in [added(7), updated(7), updated(7)] {
+        queue.push_all(&vec![event].into());
+    }
+    assert_eq!(drain(&mut queue), ["Added(7)"]);
+}
+
+#[test]
+fn g35_whoever_reads_the_last_events_of_many_does_not_keep_all() {
+    let mut fan_out = FanOut::new();
+    let (_, queue) = fan_out.add(10_000, None, || {});
+    let first = Arc::new(0);
+    let event = |name| Event::Added { key: key(name), object: Arc::clone(&first), initial: false };
+    fan_out.distribute(&mut (0..1000).map(event).collect());
+    let mut taken = queue.lock().take(1);
+    for _ in 1..1000 {
+        taken = queue.lock().take(1);
+    }
+    assert_eq!(taken[0].key(), &key(999));
+    assert!(Arc::strong_count(&first) < 70, "{} are kept", Arc::strong_count(&first));
+}
+
+#[test]
 fn a_batch_of_events_wakes_each_registration_once() {
     let wakes = Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let mut fan_out = FanOut::new();

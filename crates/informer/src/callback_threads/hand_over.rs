@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use super::shared_work::{Era, Needed, SharedWork, Watch};
+use super::shared_work::{Needed, Runner, SharedWork, Watch};
 use super::sync::{Condvar, Mutex, MutexGuard, sleep};
 
 /// What a thread does at one go: the calls for everything that waits for one handler.
@@ -15,7 +15,8 @@ pub(crate) type Job = Box<dyn FnOnce() + Send>;
 /// Starts a thread of this name; if it cannot, the body is dropped.
 pub(crate) type Start = fn(String, Job) -> io::Result<()>;
 
-/// How long jobs wait behind one that blocks, though it was quick so far; up to twice that.
+/// How long jobs wait behind one that blocks, though it was quick so far: so long, or twice that; longer only if several
+/// of those that wait block as well.
 const TICK: Duration = Duration::from_millis(1);
 
 /// Threads, as many as there are jobs at a time that do not share one.
@@ -42,10 +43,8 @@ pub(super) struct State {
 pub(super) enum Order {
     /// A job that has the thread for itself.
     Do(Job),
-    /// To do the jobs that share threads.
-    Run(Era),
-    /// To see that those jobs are not left behind.
-    Watch,
+    /// The jobs that share threads.
+    Share(Needed),
 }
 
 impl CallbackThreads {
@@ -57,22 +56,40 @@ impl CallbackThreads {
 
     /// Gives `job` to an idle thread, or to a new one; gives it back if none can be started.
     pub(crate) fn run(&'static self, job: Job) -> Result<(), (Job, io::Error)> {
-        self.give(self.state(), Order::Do(job))
-    }
-
-    /// Gives `job`, which `took` that long when it was done last, to a thread that does others of the kind. If there is
-    /// none and none can be started, gives it back, with others that waited for the same thread.
-    pub(crate) fn run_quick(&'static self, job: Job, took: Duration) -> Result<(), (Job, io::Error)> {
-        let mut state = self.state();
-        match state.shared.add(job, took) {
-            Some(Needed::Runner(era)) => self.give(state, Order::Run(era)),
-            Some(Needed::Watch) => self.give(state, Order::Watch),
-            None => Ok(()),
+        match self.give(self.state(), Order::Do(job)) {
+            Err((Order::Do(job), error)) => Err((job, error)),
+            _ => Ok(()),
         }
     }
 
-    /// Gives `order` to an idle thread, or to a new one; gives back what cannot be done for want of a thread.
-    fn give(&'static self, mut state: MutexGuard<'_, State>, order: Order) -> Result<(), (Job, io::Error)> {
+    /// Gives `job`, which `took` that long when it was done last, to a thread that does others of the kind. If no thread
+    /// can be started that might be needed, the job waits: [`see_to_it`](Self::see_to_it) later.
+    pub(crate) fn run_quick(&'static self, job: Job, took: Duration) -> io::Result<()> {
+        let mut state = self.state();
+        let needed = state.shared.add(job, took);
+        self.send_for(state, needed)
+    }
+
+    /// Sees that no quick job is left behind for want of a thread.
+    pub(crate) fn see_to_it(&'static self) -> io::Result<()> {
+        let mut state = self.state();
+        let needed = state.shared.watch();
+        self.send_for(state, needed)
+    }
+
+    fn send_for(&'static self, state: MutexGuard<'_, State>, needed: Option<Needed>) -> io::Result<()> {
+        let Some(needed) = needed else { return Ok(()) };
+        match self.give(state, Order::Share(needed)) {
+            Err((Order::Share(needed), error)) => {
+                self.state().shared.is_missing(&needed);
+                Err(error)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives `order` to an idle thread, or to a new one; gives it back if none can be started.
+    fn give(&'static self, mut state: MutexGuard<'_, State>, order: Order) -> Result<(), (Order, io::Error)> {
         if state.idle > state.orders.len() {
             state.orders.push_back(order);
             drop(state);
@@ -92,18 +109,9 @@ impl CallbackThreads {
             self.work(first);
         };
         let Err(error) = (self.start)(name, Box::new(body)) else { return Ok(()) };
-        let mut state = self.state();
-        state.alive -= 1;
-        let job = match order.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            Some(Order::Do(job)) => Some(job),
-            Some(Order::Run(era)) => state.shared.has_no_runner(era),
-            Some(Order::Watch) => {
-                state.shared.is_not_watched();
-                None
-            }
-            None => None,
-        };
-        job.map_or(Ok(()), |job| Err((job, error)))
+        self.state().alive -= 1;
+        let order = order.lock().unwrap_or_else(PoisonError::into_inner).take();
+        order.map_or(Ok(()), |order| Err((order, error)))
     }
 
     /// What each thread does.
@@ -113,8 +121,8 @@ impl CallbackThreads {
             while let Some(this) = order {
                 match this {
                     Order::Do(job) => call(job),
-                    Order::Run(era) => self.run_waiting(era),
-                    Order::Watch => self.watch(),
+                    Order::Share(Needed::Runner(runner)) => self.run_waiting(runner),
+                    Order::Share(Needed::Watch) => self.watch(),
                 }
                 order = self.state().orders.pop_front();
             }
@@ -131,13 +139,11 @@ impl CallbackThreads {
         }
     }
 
-    fn run_waiting(&self, era: Era) {
-        let mut done = None;
+    fn run_waiting(&self, mut runner: Runner) {
         loop {
-            let next = self.state().shared.next(era, done);
-            let Some((job, took)) = next else { return };
+            let next = self.state().shared.next(&mut runner);
+            let Some(job) = next else { return };
             call(job);
-            done = Some(took);
         }
     }
 
@@ -149,10 +155,16 @@ impl CallbackThreads {
             match state.shared.look(&mut seen) {
                 Watch::GoOn => {}
                 Watch::End => return,
-                Watch::TakeOver(era) => {
-                    // That there is no thread to watch the next time is not worth stopping for.
-                    _ = self.give(state, Order::Watch);
-                    return self.run_waiting(era);
+                Watch::Send(runners) => {
+                    drop(state);
+                    for _ in 0..runners {
+                        let mut state = self.state();
+                        let runner = state.shared.runner();
+                        if self.send_for(state, Some(Needed::Runner(runner))).is_err() {
+                            // Whoever watches tries again.
+                            break;
+                        }
+                    }
                 }
             }
         }

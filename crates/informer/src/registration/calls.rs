@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 
 use super::resting::Resting;
 use super::{Registration, RegistrationInner};
-use crate::callback_threads::{self, BUDGET, Job};
+use crate::callback_threads::{self, BUDGET, Missing};
 use crate::handler::EventHandler;
 use crate::shared::{Owner, Shared};
 use crate::status::count;
@@ -39,9 +39,9 @@ struct Held<T> {
     handler: Box<dyn EventHandler<T>>,
     /// How long the calls took, the last time that there were any.
     took: Duration,
-    _ending: Ending,
+    ending: Ending,
     /// Tells the registration's task.
-    _dropped: oneshot::Sender<()>,
+    dropped: oneshot::Sender<()>,
 }
 
 /// Ends the registration when its handler is gone.
@@ -84,14 +84,16 @@ impl<T: Send + Sync + 'static> Shared<T> {
         let (sender, dropped) = oneshot::channel();
         // It has yet to show that it is quick.
         let took = Duration::MAX;
-        let held = Held { handler, took, _ending: Ending(Arc::clone(inner)), _dropped: sender };
+        let held = Held { handler, took, ending: Ending(Arc::clone(inner)), dropped: sender };
         let (lane, tracked) = (Lane::new(self, inner, queue), Tracked(Arc::clone(inner)));
         if let Some(held) = lane.rest(held) {
             lane.hand_over(held);
         }
+        // Made here, for a task that is never polled.
+        let closing = Closing(lane);
         let task = async move {
             let _tracked = tracked;
-            Closing(lane).ended(dropped).await;
+            closing.ended(dropped).await;
             drop(owner);
         };
         self.runtime.spawn(task);
@@ -159,8 +161,8 @@ impl<T: Send + Sync + 'static> Lane<T> {
         let (lane, took) = (Arc::clone(self), held.took);
         let _runtime = self.shared.runtime.enter();
         let job = Box::new(move || lane.work(held));
-        if let Err((job, error)) = callback_threads::run(&self.shared.runtime, job, took) {
-            self.shared.runtime.spawn(try_again(Arc::clone(&self.shared), job, error));
+        if let Err((missing, error)) = callback_threads::run(&self.shared.runtime, job, took) {
+            self.shared.runtime.spawn(try_again(Arc::clone(&self.shared), missing, error));
         }
     }
 
@@ -209,12 +211,15 @@ impl<T: Send + Sync + 'static> Lane<T> {
 
     /// Its drop is the user's code as well and may block or panic.
     fn drop_here(&self, held: Held<T>) {
-        let Held { handler, took: _, _ending, _dropped } = held;
+        let Held { handler, took: _, ending, dropped } = held;
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(handler))) {
             let message = informer_core::panic_message(&*panic);
             let name = &self.inner.name;
             self.shared.report("handler", format!("{name} panicked when it was dropped: {message}"));
         }
+        // The registration has ended before its task says so.
+        drop(ending);
+        drop(dropped);
     }
 }
 
@@ -249,18 +254,19 @@ impl<T: Send + Sync + 'static> Wake for WakeLane<T> {
 }
 
 /// Waits for the system to give a thread.
-async fn try_again<T>(shared: Arc<Shared<T>>, job: Job, error: io::Error) {
-    let (mut job, mut error) = (job, error);
+async fn try_again<T>(shared: Arc<Shared<T>>, missing: Missing, error: io::Error) {
+    let (mut missing, mut error) = (missing, error);
     loop {
         shared.report("handler", format!("no thread can be started to call handlers: {error}"));
-        tokio::select! {
-            () = tokio::time::sleep(THREAD_RETRY) => {}
-            // What is left is the handler's drop, and there is no better place.
-            () = shared.stopping.cancelled() => return job(),
-        }
-        match callback_threads::run(&shared.runtime, job, Duration::MAX) {
+        let is_stopping = tokio::select! {
+            () = tokio::time::sleep(THREAD_RETRY) => false,
+            () = shared.stopping.cancelled(), if matches!(missing, Missing::Job(_)) => true,
+        };
+        match callback_threads::try_again(missing) {
             Ok(()) => return,
-            Err(again) => (job, error) = again,
+            // What is left is the handler's drop, and there is no better place.
+            Err((Missing::Job(job), _)) if is_stopping => return job(),
+            Err(again) => (missing, error) = again,
         }
     }
 }

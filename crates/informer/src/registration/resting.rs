@@ -15,6 +15,7 @@ impl<H> Resting<H> {
     }
 
     /// Leaves it to `waker`, which is woken by the next change and takes it; gives it back if there `is_work` already.
+    /// Always the same waker: two threads may do this one right after the other, and only one of them is heard.
     pub(crate) fn leave(
         &self,
         handler: H,

@@ -60,10 +60,10 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
         object: &WireObject,
     ) -> Result<ResourceVersion, Failure> {
         let head = ObjectHead::glance(object.wire()).map_err(|error| malformed(&error))?;
-        let held = self.sink.held(&head.namespace, &head.name, &head.uid, &head.version);
         match self.decoder.decode(object.wire(), &head) {
             Ok(object) => {
-                let item = Item::new(held.into_key(&head), head.uid, head.version.clone(), object);
+                // To share the key that the store has would cost a search, and the store searches anyway.
+                let item = Item::new(head.key(), head.uid, head.version.clone(), object);
                 self.sink.report(Report::Object { decoded: true });
                 self.sink.report(Report::Decodable { key: &item.key });
                 let delta = if kind == WatchEventType::Added { Delta::Added } else { Delta::Updated };
