@@ -6,6 +6,7 @@ mod table;
 use std::fmt;
 
 use crate::Error;
+use crate::wire::Reader;
 
 /// A built-in kind: group, version and kind with a message in the table. As large as a number.
 ///
@@ -112,15 +113,45 @@ pub(crate) struct MessageDef {
     written: u64,
 }
 
+/// A field in the bytes.
+pub(crate) struct Taken<'a> {
+    /// What follows.
+    pub(crate) rest: &'a [u8],
+    /// The place behind it.
+    pub(crate) next: usize,
+    pub(crate) field: &'static FieldDef,
+    /// Its [payload](Reader::payload).
+    pub(crate) bytes: &'a [u8],
+    /// JSON has nothing of it.
+    pub(crate) is_left_out: bool,
+}
+
 #[derive(Debug)]
 pub(crate) struct FieldDef {
     pub(crate) number: u8,
     pub(crate) flags: u8,
     pub(crate) kind: FieldKind,
+    pub(crate) left_out: LeftOut,
+    /// What stands before a value: the number, and how it is encoded.
+    pub(crate) tag: u16,
     /// Place in the table of messages, if the kind has one.
     message: u16,
     /// The name in JSON; empty for a message whose fields JSON has in its parent.
     pub(crate) name: &'static str,
+}
+
+/// Which value of a single field, which is there, Go leaves out of JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LeftOut {
+    Never,
+    /// Without bytes.
+    Empty,
+    /// The number 0.
+    Zero,
+    /// To be told from the value.
+    Told,
+    /// The field is more than one value, or none.
+    Many,
 }
 
 /// What a field holds: of a repeated field one element, of a map one value.
@@ -192,17 +223,38 @@ impl MessageDef {
         }
     }
 
+    /// The first field of the rest of a message, if it is as nearly all are: one value, with a tag and a length of one or
+    /// two bytes, in no place before `at`, and with nothing in between that JSON has.
+    #[cfg_attr(debug_assertions, inline)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn take<'a>(&self, rest: &'a [u8], at: usize) -> Option<Taken<'a>> {
+        let mut reader = Reader::new(rest);
+        let tag = reader.short()?;
+        let place = usize::from(tag >> 3).wrapping_sub(1);
+        let field = self.fields.get(place)?;
+        if field.tag != tag || place < at || !self.are_left_out(at, place) {
+            return None;
+        }
+        let is_left_out = match field.left_out {
+            LeftOut::Many | LeftOut::Told => return None,
+            // No bytes, or the number 0.
+            LeftOut::Empty | LeftOut::Zero => reader.rest().first() == Some(&0),
+            LeftOut::Never => false,
+        };
+        let bytes = reader.short_payload(tag & 7)?;
+        Some(Taken { rest: reader.rest(), next: place + 1, field, bytes, is_left_out })
+    }
+
     /// Whether JSON has none of these fields where they are absent. May say no where it is so.
     #[inline]
     pub(crate) fn are_left_out(&self, from: usize, to: usize) -> bool {
-        let below = |at: usize| if at < 64 { (1 << at) - 1 } else { u64::MAX };
-        from == to || to <= 64 && self.written & below(to) & !below(from) == 0
+        from == to || to <= 64 && (self.written >> from) << (64 - (to - from)) == 0
     }
 }
 
 impl FieldKind {
     /// Whether JSON can have `null` where there is a value.
-    pub(crate) fn may_be_null(self) -> bool {
+    pub(crate) const fn may_be_null(self) -> bool {
         use FieldKind::*;
         matches!(self, Time | MicroTime | RawJson | PropsOrArray | PropsOrStringArray)
     }
@@ -214,12 +266,29 @@ impl FieldKind {
     }
 
     /// How protobuf encodes one value.
-    pub(crate) fn encoding(self) -> u8 {
+    pub(crate) const fn encoding(self) -> u8 {
         use FieldKind::*;
         match self {
             Bool | I32 | I64 => 0,
             F64 => 1,
             _ => 2,
+        }
+    }
+}
+
+impl LeftOut {
+    const fn of(kind: FieldKind, flags: u8) -> Self {
+        use flags::{INLINE, MAP, OMIT_EMPTY, OMIT_ZERO, POINTER, REPEATED};
+        let is_pointer = flags & POINTER != 0;
+        match kind {
+            _ if flags & (REPEATED | MAP | INLINE) != 0 => Self::Many,
+            _ if flags & (OMIT_EMPTY | OMIT_ZERO) == 0 => Self::Never,
+            FieldKind::Bytes => Self::Empty,
+            FieldKind::Str if !is_pointer => Self::Empty,
+            FieldKind::Bool | FieldKind::I32 | FieldKind::I64 if !is_pointer => Self::Zero,
+            FieldKind::F64 if !is_pointer => Self::Told,
+            _ if flags & OMIT_ZERO != 0 && kind.may_be_null() => Self::Told,
+            _ => Self::Never,
         }
     }
 }
@@ -257,7 +326,8 @@ pub(crate) fn all_messages() -> &'static [MessageDef] {
 }
 
 const fn f(number: u8, name: &'static str, kind: FieldKind, flags: u8, message: u16) -> FieldDef {
-    FieldDef { number, flags, kind, message, name }
+    let tag = (number as u16) << 3 | kind.encoding() as u16;
+    FieldDef { number, flags, kind, left_out: LeftOut::of(kind, flags), tag, message, name }
 }
 
 const fn m(name: &'static str, fields: &'static [FieldDef]) -> MessageDef {

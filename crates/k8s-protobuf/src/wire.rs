@@ -129,6 +129,35 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// A number of one or two bytes; `None` if none such stands here.
+    #[inline]
+    pub(crate) fn short(&mut self) -> Option<u16> {
+        match self.rest {
+            [byte, rest @ ..] if *byte < 0x80 => {
+                self.rest = rest;
+                Some(u16::from(*byte))
+            }
+            [low, high, rest @ ..] if *high < 0x80 => {
+                self.rest = rest;
+                Some(u16::from(low & 0x7f) | u16::from(*high) << 7)
+            }
+            _ => None,
+        }
+    }
+
+    /// The bytes of a value as [`payload`](Self::payload) has them; `None` if its length, or the number that it is, has
+    /// more than two bytes, or it is encoded otherwise.
+    #[inline]
+    pub(crate) fn short_payload(&mut self, encoding: u16) -> Option<&'a [u8]> {
+        let before = self.rest;
+        let short = self.short()?;
+        match encoding {
+            2 => self.take(short.into()).ok(),
+            0 => before.get(..before.len() - self.rest.len()),
+            _ => None,
+        }
+    }
+
     fn long_varint(&mut self) -> Result<u64, Broken> {
         let mut value = 0u64;
         for (at, byte) in self.rest.iter().take(10).enumerate() {

@@ -11,8 +11,8 @@ use super::seq::elements;
 use super::value::{De, Form, NO_FIELD, utf8};
 use crate::Kind;
 use crate::error::malformed;
-use crate::schema::flags::{INLINE, LIST_ITEMS, MAP, OMIT_EMPTY, OMIT_ZERO, POINTER, REPEATED};
-use crate::schema::{FieldDef, FieldKind, MessageDef};
+use crate::schema::flags::{INLINE, LIST_ITEMS, MAP, OMIT_EMPTY, POINTER};
+use crate::schema::{FieldDef, LeftOut, MessageDef, Taken};
 use crate::wire::Reader;
 
 pub(super) struct Map<'de> {
@@ -99,75 +99,111 @@ impl<'de> Map<'de> {
 
     /// Goes on to the next key and its value; whether there is one.
     fn advance(&mut self) -> Result<bool, Fault> {
-        if self.mode != Mode::Message {
-            return self.advance_otherwise();
-        }
-        'next: loop {
-            let mut reader = Reader::new(self.rest);
-            let (fields, at) = (self.message.fields, usize::from(self.at));
-            // Behind all fields are those that are absent at the end.
-            let (place, encoding) = if self.rest.is_empty() {
-                (fields.len(), 0)
-            } else {
-                let (number, encoding) = reader.tag()?;
-                match self.message.place(number) {
-                    Some(place) if place >= at => (place, encoding),
-                    _ => {
-                        self.pass(reader, number, encoding)?;
-                        continue;
-                    }
-                }
-            };
-            // Nearly all that can be absent is left out then.
-            if !self.message.are_left_out(at, place) {
-                for (at, field) in fields.iter().enumerate().take(place).skip(at) {
-                    self.at = at as u8 + 1;
-                    match self.absent(field) {
-                        Absent::LeftOut => {}
-                        Absent::Written => return Ok(true),
-                        Absent::Entered => continue 'next,
-                    }
-                }
-            }
-            self.at = place as u8;
-            let Some(field) = fields.get(place) else {
-                if self.leave() {
-                    continue;
-                }
-                return Ok(false);
-            };
-            self.at += 1;
-            if field.flags & (REPEATED | MAP | INLINE) != 0 {
-                if self.enter(field, reader, encoding)? {
-                    return Ok(true);
-                }
-                continue;
-            }
-            if encoding != field.kind.encoding() {
-                return Err(other_encoding(field));
-            }
-            let bytes = reader.payload(encoding)?;
-            self.rest = reader.rest();
-            self.value.bytes = bytes;
-            self.value.field = field;
-            self.value.form = Form::One;
-            if field.flags & (OMIT_EMPTY | OMIT_ZERO) != 0 && self.is_left_out()? {
-                continue;
-            }
-            self.key = field.name;
-            return Ok(true);
+        match self.advance_quickly() {
+            Some(is_one) => Ok(is_one),
+            None => self.advance_slowly(),
         }
     }
 
-    /// Whether Go leaves out the value because it is zero.
+    /// The same, as far as what comes is [what nearly all is](MessageDef::take), or the end. `None`, before it, if it is
+    /// anything else.
     #[inline]
-    fn is_left_out(&self) -> Result<bool, Fault> {
-        let De { field, .. } = self.value;
-        let is_plain = match field.kind {
-            FieldKind::Bytes => true,
-            kind => field.flags & POINTER == 0 && kind.is_plain(),
+    fn advance_quickly(&mut self) -> Option<bool> {
+        if self.mode != Mode::Message {
+            return None;
+        }
+        let message = self.message;
+        loop {
+            let at = usize::from(self.at);
+            if self.rest.is_empty() {
+                let is_end = message.are_left_out(at, message.fields.len());
+                return (is_end && matches!(self.beside, Beside::Nothing)).then_some(false);
+            }
+            let Taken { rest, next, field, bytes, is_left_out } = message.take(self.rest, at)?;
+            self.rest = rest;
+            self.at = next as u8;
+            if !is_left_out {
+                self.value.bytes = bytes;
+                self.value.field = field;
+                self.value.form = Form::One;
+                self.key = field.name;
+                return Some(true);
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn advance_slowly(&mut self) -> Result<bool, Fault> {
+        if self.mode != Mode::Message {
+            return self.advance_otherwise();
+        }
+        loop {
+            let met = match self.step()? {
+                None => self.advance_quickly(),
+                met => met,
+            };
+            if let Some(is_one) = met {
+                return Ok(is_one);
+            }
+        }
+    }
+
+    /// One field, or the end, whatever it is; `None` if there is more to see.
+    fn step(&mut self) -> Result<Option<bool>, Fault> {
+        let mut reader = Reader::new(self.rest);
+        let (fields, at) = (self.message.fields, usize::from(self.at));
+        // Behind all fields are those that are absent at the end.
+        let (place, encoding) = if self.rest.is_empty() {
+            (fields.len(), 0)
+        } else {
+            let (number, encoding) = reader.tag()?;
+            match self.message.place(number) {
+                Some(place) if place >= at => (place, encoding),
+                _ => {
+                    self.pass(reader, number, encoding)?;
+                    return Ok(None);
+                }
+            }
         };
-        if is_plain { self.value.is_zero() } else { Ok(field.has(OMIT_ZERO) && self.value.is_null()?) }
+        // Nearly all that can be absent is left out then.
+        if !self.message.are_left_out(at, place) {
+            for (at, field) in fields.iter().enumerate().take(place).skip(at) {
+                self.at = at as u8 + 1;
+                match self.absent(field) {
+                    Absent::LeftOut => {}
+                    Absent::Written => return Ok(Some(true)),
+                    Absent::Entered => return Ok(None),
+                }
+            }
+        }
+        self.at = place as u8;
+        let Some(field) = fields.get(place) else {
+            return Ok(if self.leave() { None } else { Some(false) });
+        };
+        self.at += 1;
+        if field.left_out == LeftOut::Many {
+            return Ok(self.enter(field, reader, encoding)?.then_some(true));
+        }
+        if encoding != field.kind.encoding() {
+            return Err(other_encoding(field));
+        }
+        let bytes = reader.payload(encoding)?;
+        self.rest = reader.rest();
+        self.value.bytes = bytes;
+        self.value.field = field;
+        self.value.form = Form::One;
+        self.key = field.name;
+        Ok(if self.is_left_out()? { None } else { Some(true) })
+    }
+
+    /// Whether Go leaves out the value because it is zero.
+    fn is_left_out(&self) -> Result<bool, Fault> {
+        match self.value.field.left_out {
+            LeftOut::Never | LeftOut::Many => Ok(false),
+            LeftOut::Empty => Ok(self.value.bytes.is_empty()),
+            LeftOut::Told if self.value.field.kind.may_be_null() => self.value.is_null(),
+            LeftOut::Zero | LeftOut::Told => self.value.is_zero(),
+        }
     }
 
     /// What JSON has of a field that is absent.

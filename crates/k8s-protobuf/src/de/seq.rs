@@ -14,17 +14,15 @@ pub(super) struct Seq<'de> {
     rest: &'de [u8],
     /// What is left of several numbers in one field.
     packed: &'de [u8],
-    field: &'static FieldDef,
     json: Option<Box<Parts<'de>>>,
+    /// The element whose turn it is.
+    value: De<'de>,
     /// The number of the elements' fields; others are passed over.
     number: u32,
     /// How many elements there are.
     count: u32,
     /// How many were taken.
     taken: u32,
-    /// That of each element.
-    form: Form,
-    depth: u8,
 }
 
 impl<'de> Seq<'de> {
@@ -42,28 +40,49 @@ impl<'de> Seq<'de> {
         count: u32,
         depth: u8,
     ) -> Self {
-        Seq { rest: message, packed: &[], field, json: None, number, count, taken: 0, form, depth }
+        let value = De { bytes: &[], field, count: 0, form, depth };
+        Seq { rest: message, packed: &[], json: None, value, number, count, taken: 0 }
     }
 
     pub(super) fn json(parts: Parts<'de>, field: &'static FieldDef, depth: u8) -> Self {
         let count = u32::try_from(parts.len()).unwrap_or(u32::MAX);
-        let json = Some(Box::new(parts));
-        Seq { rest: &[], packed: &[], field, json, number: 0, count, taken: 0, form: Form::Json, depth }
+        let value = De { bytes: &[], field, count: 0, form: Form::Json, depth };
+        Seq { rest: &[], packed: &[], json: Some(Box::new(parts)), value, number: 0, count, taken: 0 }
     }
 
-    fn element(&mut self) -> Result<Option<De<'de>>, Fault> {
-        if let Some(parts) = &mut self.json {
-            return Ok(parts.next().map(|text| self.value(text)));
+    /// Goes on to the next element; whether there is one.
+    fn advance(&mut self) -> Result<bool, Fault> {
+        // Nearly all stand alone in their fields, and are short.
+        let mut reader = Reader::new(self.rest);
+        if self.value.form == Form::One
+            && reader.short() == Some(self.value.field.tag)
+            && let Some(bytes) = reader.short_payload(self.value.field.tag & 7)
+            && self.packed.is_empty()
+        {
+            self.rest = reader.rest();
+            self.value.bytes = bytes;
+            return Ok(true);
         }
+        self.advance_slowly()
+    }
+
+    #[inline(never)]
+    fn advance_slowly(&mut self) -> Result<bool, Fault> {
+        if let Some(parts) = &mut self.json {
+            let part = parts.next();
+            self.value.bytes = part.unwrap_or_default();
+            return Ok(part.is_some());
+        }
+        let own = self.value.field.kind.encoding();
         loop {
             if !self.packed.is_empty() {
                 let mut reader = Reader::new(self.packed);
-                let bytes = reader.payload(self.field.kind.encoding())?;
+                self.value.bytes = reader.payload(own)?;
                 self.packed = reader.rest();
-                return Ok(Some(self.value(bytes)));
+                return Ok(true);
             }
             if self.rest.is_empty() {
-                return Ok(None);
+                return Ok(false);
             }
             let mut reader = Reader::new(self.rest);
             let (number, encoding) = reader.tag()?;
@@ -72,8 +91,9 @@ impl<'de> Seq<'de> {
             if number != self.number {
                 continue;
             }
-            if self.form != Form::One || encoding == self.field.kind.encoding() {
-                return Ok(Some(self.value(bytes)));
+            if self.value.form != Form::One || encoding == own {
+                self.value.bytes = bytes;
+                return Ok(true);
             }
             // Numbers may stand in one field all together.
             if encoding != 2 {
@@ -83,19 +103,13 @@ impl<'de> Seq<'de> {
         }
     }
 
-    fn value(&self, bytes: &'de [u8]) -> De<'de> {
-        De { bytes, field: self.field, count: 0, form: self.form, depth: self.depth }
-    }
-
     /// An error if there are elements left, where the type takes this many.
     pub(super) fn end(&mut self, length: usize) -> Result<(), Fault> {
-        match self.element()? {
-            None => Ok(()),
-            Some(_) => Err(serde::de::Error::invalid_length(
-                self.count as usize,
-                &format!("an array of {length} elements").as_str(),
-            )),
+        if !self.advance()? {
+            return Ok(());
         }
+        let expected = format!("an array of {length} elements");
+        Err(serde::de::Error::invalid_length(self.count as usize, &expected.as_str()))
     }
 }
 
@@ -117,16 +131,14 @@ impl<'de> SeqAccess<'de> for Items<'_, 'de> {
     type Error = Fault;
 
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Fault> {
-        match self.0.element()? {
-            None => Ok(None),
-            Some(element) => {
-                let index = self.0.taken;
-                self.0.taken = index.saturating_add(1);
-                match seed.deserialize(element) {
-                    Ok(value) => Ok(Some(value)),
-                    Err(fault) => Err(fault.at(index)),
-                }
-            }
+        if !self.0.advance()? {
+            return Ok(None);
+        }
+        let index = self.0.taken;
+        self.0.taken = index.saturating_add(1);
+        match seed.deserialize(self.0.value) {
+            Ok(value) => Ok(Some(value)),
+            Err(fault) => Err(fault.at(index)),
         }
     }
 

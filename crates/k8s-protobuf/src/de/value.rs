@@ -498,8 +498,10 @@ impl<'de> Deserializer<'de> for De<'de> {
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        let mut seq = self.to_seq(&visitor)?;
-        visitor.visit_seq(Items(&mut seq))
+        match self.to_seq(&visitor) {
+            Ok(ref mut seq) => visitor.visit_seq(Items(seq)),
+            Err(fault) => Err(fault),
+        }
     }
 
     fn deserialize_tuple<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, Fault> {
@@ -519,8 +521,11 @@ impl<'de> Deserializer<'de> for De<'de> {
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        let mut map = self.to_map(&visitor)?;
-        visitor.visit_map(Fields(&mut map))
+        // Not moved: it is large.
+        match self.to_map(&visitor) {
+            Ok(ref mut map) => visitor.visit_map(Fields(map)),
+            Err(fault) => Err(fault),
+        }
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
