@@ -24,6 +24,10 @@ pub(super) fn time(kind: FieldKind, message: &[u8]) -> Result<Option<Moment>, Er
     if message.is_empty() {
         return Ok(None);
     }
+    if let Some(seconds) = text::whole_seconds(message) {
+        let micros = (kind == FieldKind::MicroTime).then_some(0);
+        return Ok((seconds != text::ZERO_TIME).then_some(Moment { seconds, micros }));
+    }
     let (mut seconds, mut nanos) = (0i64, 0i32);
     let mut fields = Reader::new(message);
     while let Some((number, value)) = fields.next()? {
