@@ -24,10 +24,13 @@ pub(crate) fn parts(message: &[u8]) -> Result<[Option<Value<'_>>; 3], Error> {
 /// A text in quotes.
 #[inline]
 pub(super) fn string(bytes: &[u8], out: &mut Vec<u8>) {
-    // Without branches, so that many bytes are looked at in one go.
-    let special = bytes.iter().fold(false, |found, byte| {
-        found | (*byte < 0x20) | (*byte >= 0x80) | (*byte == b'"') | (*byte == b'\\')
-    });
+    // Without branches: eight at a time, of which the last may have been looked at before.
+    let marks = match bytes.last_chunk() {
+        Some(last) => bytes.as_chunks().0.iter().fold(marks(*last), |found, chunk| found | marks(*chunk)),
+        None => marks(padded(bytes).to_le_bytes()),
+    };
+    let special = marks & EACH * 0x80 != 0;
+    out.reserve(bytes.len() + 2);
     out.push(b'"');
     if special {
         escaped(lossy(bytes).as_bytes(), out);
@@ -35,6 +38,30 @@ pub(super) fn string(bytes: &[u8], out: &mut Vec<u8>) {
         out.extend_from_slice(bytes);
     }
     out.push(b'"');
+}
+
+const EACH: u64 = 0x0101_0101_0101_0101;
+
+/// Has the highest bit of a byte set if, and only if, one of these cannot stand in a text as it is, or is not ASCII.
+#[inline]
+fn marks(bytes: [u8; 8]) -> u64 {
+    let bytes = u64::from_le_bytes(bytes);
+    let (quote, backslash) = (bytes ^ EACH * 0x22, bytes ^ EACH * 0x5c);
+    // If all are ASCII, taking away sets the highest bit of the first that is less.
+    bytes | bytes.wrapping_sub(EACH * 0x20) | quote.wrapping_sub(EACH) | backslash.wrapping_sub(EACH)
+}
+
+/// Up to seven bytes, in any order and some twice, and digits in place of those that are missing.
+#[inline]
+fn padded(bytes: &[u8]) -> u64 {
+    if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        return u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32;
+    }
+    match bytes {
+        [first, .., last] => EACH * 0x30 << 24 | u64::from_le_bytes([*first, bytes[1], *last, 0, 0, 0, 0, 0]),
+        [only] => EACH * u64::from(*only),
+        [] => EACH * 0x30,
+    }
 }
 
 #[cold]
@@ -113,6 +140,9 @@ pub(super) fn base64(bytes: &[u8], out: &mut Vec<u8>) {
 pub(crate) fn instant(message: &[u8], micro: bool) -> Result<Option<(i64, u32)>, Error> {
     if message.is_empty() {
         return Ok(None);
+    }
+    if let Some(seconds) = text::whole_seconds(message) {
+        return Ok(Some((seconds, 0)).filter(|time| *time != (ZERO_TIME, 0)));
     }
     let [seconds, nanos, _] = parts(message)?;
     let seconds = seconds.map_or(Ok(0), Value::varint)? as i64;

@@ -33,13 +33,13 @@ type Written = Result<(), Stop>;
 
 /// Writes an object with what it is. `depth` is how many objects and arrays are around it.
 pub(super) fn object(kind: Kind, bytes: &[u8], depth: usize, out: &mut Vec<u8>) -> Written {
-    let depth = deeper(depth)?;
-    out.push(b'{');
     // The only kind that does not say what it is.
-    if kind.name() != "WatchEvent" {
-        for part in ["\"kind\":\"", kind.name(), "\",\"apiVersion\":\"", kind.api_version(), "\""] {
-            out.extend_from_slice(part.as_bytes());
-        }
+    if kind.name() == "WatchEvent" {
+        return message(kind.message(), bytes, depth, out);
+    }
+    let depth = deeper(depth)?;
+    for part in ["{\"kind\":\"", kind.name(), "\",\"apiVersion\":\"", kind.api_version(), "\""] {
+        out.extend_from_slice(part.as_bytes());
     }
     fields(kind.message(), bytes, depth, out)?;
     out.push(b'}');
@@ -48,8 +48,13 @@ pub(super) fn object(kind: Kind, bytes: &[u8], depth: usize, out: &mut Vec<u8>) 
 
 pub(super) fn message(def: &MessageDef, bytes: &[u8], depth: usize, out: &mut Vec<u8>) -> Written {
     let depth = deeper(depth)?;
-    out.push(b'{');
+    let start = out.len();
     fields(def, bytes, depth, out)?;
+    // Every field begins with a comma.
+    match out.get_mut(start) {
+        Some(first) => *first = b'{',
+        None => out.push(b'{'),
+    }
     out.push(b'}');
     Ok(())
 }
@@ -59,11 +64,22 @@ fn deeper(depth: usize) -> Result<usize, Error> {
 }
 
 fn fields(def: &MessageDef, bytes: &[u8], depth: usize, out: &mut Vec<u8>) -> Written {
-    let mut reader = Reader::new(bytes);
+    let mut rest = bytes;
     // The fields of the table that were written or passed over.
     let mut done = 0;
-    while let Some((number, value)) = reader.next()? {
-        let Some(place) = place(def, number, done)? else { continue };
+    loop {
+        while let Some(taken) = def.take(rest, done) {
+            (rest, done) = (taken.rest, taken.next);
+            if !taken.is_left_out {
+                one(taken.field, taken.bytes, depth, out)?;
+            }
+        }
+        let mut reader = Reader::new(rest);
+        let Some((number, value)) = reader.next()? else { break };
+        let Some(place) = place(def, number, done)? else {
+            rest = reader.rest();
+            continue;
+        };
         if !def.are_left_out(done, place) {
             def.fields[done..place].iter().try_for_each(|field| absent(field, depth, out))?;
         }
@@ -76,11 +92,33 @@ fn fields(def: &MessageDef, bytes: &[u8], depth: usize, out: &mut Vec<u8>) -> Wr
         } else {
             single(field, value, depth, out)?;
         }
+        rest = reader.rest();
     }
     if !def.are_left_out(done, def.fields.len()) {
         def.fields[done..].iter().try_for_each(|field| absent(field, depth, out))?;
     }
     Ok(())
+}
+
+/// Writes a field of one value that is not left out; `bytes` are its [payload](Reader::payload).
+#[inline]
+fn one(field: &FieldDef, bytes: &[u8], depth: usize, out: &mut Vec<u8>) -> Written {
+    match field.kind {
+        FieldKind::Str => {
+            key(field.name, out);
+            text::string(bytes, out);
+            Ok(())
+        }
+        FieldKind::Message => {
+            key(field.name, out);
+            message(field.message(), bytes, depth, out)
+        }
+        FieldKind::Bool | FieldKind::I32 | FieldKind::I64 => {
+            key(field.name, out);
+            value(field, Value::Varint(Reader::new(bytes).varint().map_err(Error::from)?), depth, out)
+        }
+        _ => single(field, Value::Bytes(bytes), depth, out),
+    }
 }
 
 /// Where the field with this number stands; `None` if there is none.
@@ -183,6 +221,18 @@ fn unsorted_map(
 
 /// Key and value of an entry.
 fn entry(value: Value<'_>) -> Result<(&[u8], Option<Value<'_>>), Error> {
+    // Nearly all are two texts, one after the other.
+    if let Value::Bytes(bytes) = value {
+        let mut reader = Reader::new(bytes);
+        if reader.short() == Some(1 << 3 | 2)
+            && let Some(key) = reader.short_payload(2)
+            && reader.short() == Some(2 << 3 | 2)
+            && let Some(value) = reader.short_payload(2)
+            && reader.rest().is_empty()
+        {
+            return Ok((key, Some(Value::Bytes(value))));
+        }
+    }
     let [key, value, _] = parts(value.bytes()?)?;
     Ok((key.map_or(Ok(&[][..]), Value::bytes)?, value))
 }
@@ -394,14 +444,10 @@ fn comma(out: &mut Vec<u8>) {
     }
 }
 
-/// The name of a field, after a comma unless it is the first.
+/// The name of a field, after a comma: that of the first becomes the object's opening brace.
 #[inline]
 fn key(name: &str, out: &mut Vec<u8>) {
-    // No value ends with an opening brace.
-    if out.last() != Some(&b'{') {
-        out.push(b',');
-    }
-    out.push(b'"');
+    out.extend_from_slice(b",\"");
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b"\":");
 }
