@@ -10,6 +10,7 @@
 use std::cell::{Cell, OnceCell};
 use std::fmt;
 
+use memchr::memchr2;
 use serde::de::{
     Deserialize, DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess,
     VariantAccess, Visitor,
@@ -100,15 +101,39 @@ fn arrays(json: &[u8]) -> Vec<Array> {
 }
 
 /// Where the string that begins at `start` has its closing quote.
+#[inline]
 fn end_of_string(json: &[u8], start: usize) -> usize {
     let mut at = start + 1;
-    loop {
-        match json.get(at) {
-            None | Some(b'"') => return at,
-            Some(b'\\') => at += 2,
-            Some(_) => at += 1,
+    'next: while let Some(rest) = json.get(at..) {
+        // Nearly all strings are short: eight bytes at a time, until it pays to call memchr.
+        for word in rest.as_chunks().0.iter().take(4) {
+            let word = u64::from_le_bytes(*word);
+            let found = marks(word, b'"') | marks(word, b'\\');
+            if found != 0 {
+                at += found.trailing_zeros() as usize / 8;
+                if json[at] == b'"' {
+                    return at;
+                }
+                at += 2;
+                continue 'next;
+            }
+            at += 8;
+        }
+        match memchr2(b'"', b'\\', &json[at..]) {
+            Some(found) if json[at + found] == b'"' => return at + found,
+            Some(found) => at += found + 2,
+            None => break,
         }
     }
+    json.len()
+}
+
+/// The highest bits of the bytes that are `byte`; above the first of them also others may be set.
+#[inline]
+fn marks(word: u64, byte: u8) -> u64 {
+    const EACH: u64 = u64::from_le_bytes([1; 8]);
+    let differs = word ^ EACH * u64::from(byte);
+    differs.wrapping_sub(EACH) & !differs & EACH << 7
 }
 
 /// Any of serde's parts, which adds the lengths to what it passes on.
