@@ -132,7 +132,7 @@ pub(crate) struct FieldDef {
     pub(crate) flags: u8,
     pub(crate) kind: FieldKind,
     pub(crate) left_out: LeftOut,
-    /// What stands before a value: the number, and how it is encoded.
+    /// What stands before a value: the number, and how the value, or the entry of a map, is encoded.
     pub(crate) tag: u16,
     /// Place in the table of messages, if the kind has one.
     message: u16,
@@ -326,7 +326,9 @@ pub(crate) fn all_messages() -> &'static [MessageDef] {
 }
 
 const fn f(number: u8, name: &'static str, kind: FieldKind, flags: u8, message: u16) -> FieldDef {
-    let tag = (number as u16) << 3 | kind.encoding() as u16;
+    // Entries of a map are messages.
+    let encoding = if flags & flags::MAP == 0 { kind.encoding() } else { 2 };
+    let tag = (number as u16) << 3 | encoding as u16;
     FieldDef { number, flags, kind, left_out: LeftOut::of(kind, flags), tag, message, name }
 }
 

@@ -149,11 +149,16 @@ impl<'a> Reader<'a> {
     /// more than two bytes, or it is encoded otherwise.
     #[inline]
     pub(crate) fn short_payload(&mut self, encoding: u16) -> Option<&'a [u8]> {
-        let before = self.rest;
-        let short = self.short()?;
         match encoding {
-            2 => self.take(short.into()).ok(),
-            0 => before.get(..before.len() - self.rest.len()),
+            2 => {
+                let length = self.short()?;
+                self.take(length.into()).ok()
+            }
+            0 => {
+                let before = self.rest;
+                self.short()?;
+                before.get(..before.len() - self.rest.len())
+            }
             _ => None,
         }
     }

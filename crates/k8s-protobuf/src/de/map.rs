@@ -1,14 +1,17 @@
 //! Objects: messages, the entries of maps, and parts of JSON.
 
+mod access;
+mod entry;
+
 use std::borrow::Cow;
 
-use serde::de::{DeserializeSeed, Deserializer, EnumAccess, MapAccess, VariantAccess, Visitor};
+pub(super) use access::{Fields, Variant};
 
 use super::Fault;
 use super::json::Parts;
 use super::key::Key;
 use super::seq::elements;
-use super::value::{De, Form, NO_FIELD, utf8};
+use super::value::{De, Form, NO_FIELD};
 use crate::Kind;
 use crate::error::malformed;
 use crate::schema::flags::{INLINE, LIST_ITEMS, MAP, OMIT_EMPTY, POINTER};
@@ -253,6 +256,14 @@ impl<'de> Map<'de> {
         let mut count = if field.has(MAP) { 1 } else { elements(field, encoding, bytes)? };
         let mut end = reader.rest();
         while !end.is_empty() {
+            // Nearly all are one value.
+            let mut ahead = Reader::new(end);
+            if ahead.short() == Some(field.tag) && ahead.short_payload(field.tag & 7).is_some() {
+                reader = ahead;
+                count = count.saturating_add(1);
+                end = reader.rest();
+                continue;
+            }
             let (number, encoding) = reader.tag()?;
             if number != u32::from(field.number) {
                 break;
@@ -334,35 +345,6 @@ impl<'de> Map<'de> {
         }
     }
 
-    fn entry(&mut self) -> Result<bool, Fault> {
-        if self.rest.is_empty() {
-            return Ok(false);
-        }
-        let mut reader = Reader::new(self.rest);
-        let (_, encoding) = reader.tag()?;
-        let mut entry = Reader::new(reader.payload(encoding)?);
-        self.rest = reader.rest();
-        let (mut key, mut value) = (&b""[..], &b""[..]);
-        while !entry.rest().is_empty() {
-            let (number, encoding) = entry.tag()?;
-            let bytes = entry.payload(encoding)?;
-            let expected = match number {
-                1 => 2,
-                2 => self.value.field.kind.encoding(),
-                _ => continue,
-            };
-            if encoding != expected {
-                return Err(other_encoding(self.value.field));
-            }
-            if number == 1 { key = bytes } else { value = bytes }
-        }
-        self.key = utf8(key)?;
-        self.left = self.left.saturating_sub(1);
-        self.value.bytes = value;
-        self.value.form = Form::One;
-        Ok(true)
-    }
-
     /// An error if there is another key.
     pub(super) fn end(&mut self) -> Result<(), Fault> {
         if self.advance()? { Err(not_one_key()) } else { Ok(()) }
@@ -402,67 +384,4 @@ fn other_encoding(field: &FieldDef) -> Fault {
 #[cold]
 fn not_one_key() -> Fault {
     Fault::new("invalid value: map, expected map with a single key")
-}
-
-/// Borrowed, so that calling a visitor moves no more than a pointer.
-pub(super) struct Fields<'a, 'de>(pub(super) &'a mut Map<'de>);
-
-impl<'de> MapAccess<'de> for Fields<'_, 'de> {
-    type Error = Fault;
-
-    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Fault> {
-        if self.0.advance()? { seed.deserialize(self.0.key()).map(Some) } else { Ok(None) }
-    }
-
-    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Fault> {
-        match seed.deserialize(self.0.value) {
-            Ok(value) => Ok(value),
-            Err(fault) => Err(self.0.failed(fault)),
-        }
-    }
-
-    /// Exact where it is known: for the entries of a map, each of which has two bytes at least.
-    fn size_hint(&self) -> Option<usize> {
-        matches!(self.0.mode, Mode::Entries | Mode::Json).then_some(self.0.left as usize)
-    }
-}
-
-/// An object with one key, which is the variant of an enum.
-pub(super) struct Variant<'a, 'de>(pub(super) &'a mut Map<'de>);
-
-impl<'de> EnumAccess<'de> for Variant<'_, 'de> {
-    type Error = Fault;
-    type Variant = Self;
-
-    fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Self), Fault> {
-        if !self.0.advance()? {
-            return Err(not_one_key());
-        }
-        let variant = seed.deserialize(self.0.key())?;
-        Ok((variant, self))
-    }
-}
-
-impl<'de> VariantAccess<'de> for Variant<'_, 'de> {
-    type Error = Fault;
-
-    fn unit_variant(self) -> Result<(), Fault> {
-        self.newtype_variant_seed(std::marker::PhantomData::<()>)
-    }
-
-    fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, Fault> {
-        Fields(self.0).next_value_seed(seed)
-    }
-
-    fn tuple_variant<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, Fault> {
-        self.0.value.deserialize_tuple(length, visitor).map_err(|fault| self.0.failed(fault))
-    }
-
-    fn struct_variant<V: Visitor<'de>>(
-        self,
-        _: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Fault> {
-        self.0.value.deserialize_map(visitor).map_err(|fault| self.0.failed(fault))
-    }
 }
