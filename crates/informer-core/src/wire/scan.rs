@@ -95,9 +95,8 @@ fn find_string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
 /// The highest bits of the bytes that are `byte`; above the first of them also others may be set.
 #[inline]
 fn marks(word: u64, byte: u8) -> u64 {
-    const EACH: u64 = u64::from_le_bytes([1; 8]);
-    let differs = word ^ EACH * u64::from(byte);
-    differs.wrapping_sub(EACH) & !differs & EACH << 7
+    let differs = word ^ u64::from_le_bytes([byte; 8]);
+    differs.wrapping_sub(u64::from_le_bytes([1; 8])) & !differs & u64::from_le_bytes([0x80; 8])
 }
 
 #[inline]
@@ -115,3 +114,21 @@ static STRUCTURE: [bool; 256] = {
     }
     structure
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_end_wherever_their_quote_stands() {
+        for length in 0..100 {
+            // Those that differ least from a quote and a backslash.
+            let content: String = "!#]{[}\u{0}\u{7f}".chars().cycle().take(length).collect();
+            for end in [r#"""#, r#"\"""#, r#"\\""#, r#"\\\"""#] {
+                let text = format!("[\"{content}{end}]");
+                let found = Scanner::default().scan(format!("{text},\"]\"").as_bytes()).unwrap();
+                assert_eq!(found, Some(text.len()), "{text}");
+            }
+        }
+    }
+}

@@ -131,9 +131,8 @@ fn end_of_string(json: &[u8], start: usize) -> usize {
 /// The highest bits of the bytes that are `byte`; above the first of them also others may be set.
 #[inline]
 fn marks(word: u64, byte: u8) -> u64 {
-    const EACH: u64 = u64::from_le_bytes([1; 8]);
-    let differs = word ^ EACH * u64::from(byte);
-    differs.wrapping_sub(EACH) & !differs & EACH << 7
+    let differs = word ^ u64::from_le_bytes([byte; 8]);
+    differs.wrapping_sub(u64::from_le_bytes([1; 8])) & !differs & u64::from_le_bytes([0x80; 8])
 }
 
 /// Any of serde's parts, which adds the lengths to what it passes on.

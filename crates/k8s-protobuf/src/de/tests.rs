@@ -279,6 +279,23 @@ fn numbers_may_stand_together_in_one_field() {
 }
 
 #[test]
+fn numbers_may_have_more_bytes_than_needed() {
+    // Name and labels of the metadata; phase of the status.
+    let short = b"\x0a\x0b\x0a\x01a\x5a\x06\x0a\x01b\x12\x01c\x1a\x03\x0a\x01R";
+    let long = b"\x8a\x00\x93\x80\x00\x8a\x80\x00\x81\x00a\xda\x00\x88\x80\x00\x0a\x81\x00b\x92\x00\x01c\x9a\x00\x83\x00\x0a\x01R";
+    let pods = Kind::of("v1", "Pod").unwrap();
+    let decode = |message: &[u8]| from_message::<Value>(pods, message).unwrap();
+    assert_eq!(decode(short)["metadata"]["labels"]["b"], "c");
+    assert_eq!(decode(long), decode(short));
+    let json = |message: &[u8]| {
+        let mut out = Vec::new();
+        crate::message_to_json(pods, message, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    assert_eq!(json(long), json(short));
+}
+
+#[test]
 fn a_list_without_items_has_an_array_of_none() {
     let list: Value = from_message(Kind::of("v1", "PodList").unwrap(), b"").unwrap();
     assert_eq!(list, json!({ "apiVersion": "v1", "kind": "PodList", "metadata": {}, "items": [] }));

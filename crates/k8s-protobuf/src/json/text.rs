@@ -29,7 +29,7 @@ pub(super) fn string(bytes: &[u8], out: &mut Vec<u8>) {
         Some(last) => bytes.as_chunks().0.iter().fold(marks(*last), |found, chunk| found | marks(*chunk)),
         None => marks(padded(bytes).to_le_bytes()),
     };
-    let special = marks & EACH * 0x80 != 0;
+    let special = marks & each(0x80) != 0;
     out.reserve(bytes.len() + 2);
     out.push(b'"');
     if special {
@@ -40,15 +40,17 @@ pub(super) fn string(bytes: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-const EACH: u64 = 0x0101_0101_0101_0101;
+const fn each(byte: u8) -> u64 {
+    u64::from_le_bytes([byte; 8])
+}
 
 /// Has the highest bit of a byte set if, and only if, one of these cannot stand in a text as it is, or is not ASCII.
 #[inline]
 fn marks(bytes: [u8; 8]) -> u64 {
     let bytes = u64::from_le_bytes(bytes);
-    let (quote, backslash) = (bytes ^ EACH * 0x22, bytes ^ EACH * 0x5c);
+    let (quote, backslash) = (bytes ^ each(b'"'), bytes ^ each(b'\\'));
     // If all are ASCII, taking away sets the highest bit of the first that is less.
-    bytes | bytes.wrapping_sub(EACH * 0x20) | quote.wrapping_sub(EACH) | backslash.wrapping_sub(EACH)
+    bytes | bytes.wrapping_sub(each(0x20)) | quote.wrapping_sub(each(1)) | backslash.wrapping_sub(each(1))
 }
 
 /// Up to seven bytes, in any order and some twice, and digits in place of those that are missing.
@@ -58,9 +60,12 @@ fn padded(bytes: &[u8]) -> u64 {
         return u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32;
     }
     match bytes {
-        [first, .., last] => EACH * 0x30 << 24 | u64::from_le_bytes([*first, bytes[1], *last, 0, 0, 0, 0, 0]),
-        [only] => EACH * u64::from(*only),
-        [] => EACH * 0x30,
+        [first, .., last] => {
+            let [a, b, c] = [first, &bytes[1], last].map(|byte| u64::from(*byte));
+            each(b'0') << 24 | a | b << 8 | c << 16
+        }
+        [only] => each(*only),
+        [] => each(b'0'),
     }
 }
 

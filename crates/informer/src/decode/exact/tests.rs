@@ -63,6 +63,21 @@ fn arrays_are_counted_in_the_order_of_the_text() {
 }
 
 #[test]
+fn strings_end_wherever_their_quote_stands() {
+    for length in 0..100 {
+        // Those that differ least from a quote and a backslash.
+        let content: String = "!#]{[},\u{0}\u{7f}".chars().cycle().take(length).collect();
+        for end in [r#"""#, r#"\"""#, r#"\\""#, r#"\\\"""#] {
+            let text = format!("[\"{content}{end},[]]");
+            let lengths: Vec<_> = arrays(text.as_bytes()).iter().map(|array| array.length).collect();
+            assert_eq!(lengths, [2, 0], "{text}");
+        }
+        arrays(format!("[\"{content}").as_bytes());
+        arrays(format!("[\"{content}\\").as_bytes());
+    }
+}
+
+#[test]
 fn what_is_decoded_is_what_serde_json_decodes() {
     let pod = json!({
         "metadata": {"name": "a", "labels": {"x": "y"}, "unknown": [[1], [2]]},

@@ -34,6 +34,22 @@ fn strings_are_escaped_where_json_asks_for_it() {
     assert_eq!(text(|out| string(b"a\xc3", out)), "\"a\u{fffd}\"");
 }
 
+#[test]
+fn what_is_to_be_escaped_is_found_wherever_it_stands() {
+    for length in 1..40 {
+        for at in 0..length {
+            for byte in 0..0x80 {
+                // Next to them, those that differ least from what is escaped.
+                let mut bytes: Vec<u8> =
+                    [0x20, 0x21, 0x23, 0x5b, 0x5d, 0x7f].into_iter().cycle().take(length).collect();
+                bytes[at] = byte;
+                let read: String = serde_json::from_str(&text(|out| string(&bytes, out))).unwrap();
+                assert_eq!(read.as_bytes(), bytes);
+            }
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn strings_are_read_back(value: String) {
