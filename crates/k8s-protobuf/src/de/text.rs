@@ -7,9 +7,8 @@ use crate::wire::Reader;
 /// The seconds of Go's zero time, the beginning of the year 1.
 pub(crate) const ZERO_TIME: i64 = -62_135_596_800;
 
-/// A text that needs no allocation. Aligned, which makes it cheaper to check.
+/// A text that needs no allocation.
 #[derive(Clone, Copy)]
-#[repr(align(8))]
 pub(crate) struct Short {
     bytes: [u8; Self::MAX],
     length: u8,
@@ -28,7 +27,6 @@ impl Short {
         std::str::from_utf8(&self.bytes[..usize::from(self.length)]).unwrap_or_default()
     }
 
-    #[inline]
     fn put(&mut self, text: &[u8]) {
         let from = usize::from(self.length);
         if let Some(place) = self.bytes.get_mut(from..from + text.len()) {
@@ -72,25 +70,13 @@ pub(crate) fn time(seconds: i64, micros: Option<u32>) -> Short {
     let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400) as u32);
     let (year, month, day) = date(days);
     let mut text = Short::new();
-    let mut whole = *b"0000-00-00T00:00:00Z";
-    let mut put = |at: usize, value: u32| {
-        whole[at] += (value / 10) as u8;
-        whole[at + 1] += (value % 10) as u8;
-    };
-    for (at, value) in [(5, month), (8, day), (11, second / 3600), (14, second / 60 % 60), (17, second % 60)]
-    {
-        put(at, value);
+    let mut rest = *b"-00-00T00:00:00";
+    for (at, value) in [(1, month), (4, day), (7, second / 3600), (10, second / 60 % 60), (13, second % 60)] {
+        rest[at] += (value / 10) as u8;
+        rest[at + 1] += (value % 10) as u8;
     }
     match u32::try_from(year) {
-        Ok(year @ ..10_000) => {
-            put(0, year / 100);
-            put(2, year % 100);
-            if micros.is_none() {
-                text.put(&whole);
-                return text;
-            }
-            text.put(&whole[..4]);
-        }
+        Ok(year @ ..10_000) => text.put_digits::<4>(year),
         _ => {
             // Go pads the digits of a year before 0 as well, which Rust does with the sign.
             if year < 0 {
@@ -102,7 +88,7 @@ pub(crate) fn time(seconds: i64, micros: Option<u32>) -> Short {
             }
         }
     }
-    text.put(&whole[4..19]);
+    text.put(&rest);
     if let Some(micros) = micros {
         text.put(b".");
         text.put_digits::<6>(micros);
