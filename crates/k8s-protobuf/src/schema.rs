@@ -237,8 +237,11 @@ impl MessageDef {
         }
         let is_left_out = match field.left_out {
             LeftOut::Many | LeftOut::Told => return None,
-            // No bytes, or the number 0.
-            LeftOut::Empty | LeftOut::Zero => reader.rest().first() == Some(&0),
+            // No bytes, or the number 0; that has more bytes than needed elsewhere.
+            LeftOut::Empty | LeftOut::Zero => match reader.rest() {
+                [0x80, 0, ..] => return None,
+                rest => rest.first() == Some(&0),
+            },
             LeftOut::Never => false,
         };
         let bytes = reader.short_payload(tag & 7)?;

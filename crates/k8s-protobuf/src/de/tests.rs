@@ -283,16 +283,22 @@ fn numbers_may_have_more_bytes_than_needed() {
     // Name and labels of the metadata; phase of the status.
     let short = b"\x0a\x0b\x0a\x01a\x5a\x06\x0a\x01b\x12\x01c\x1a\x03\x0a\x01R";
     let long = b"\x8a\x00\x93\x80\x00\x8a\x80\x00\x81\x00a\xda\x00\x88\x80\x00\x0a\x81\x00b\x92\x00\x01c\x9a\x00\x83\x00\x0a\x01R";
+    // Node name and host network of the spec, which are empty and false.
+    let short_zeros = b"\x12\x04\x52\x00\x58\x00";
+    let long_zeros = b"\x12\x06\x52\x80\x00\x58\x80\x00";
     let pods = Kind::of("v1", "Pod").unwrap();
     let decode = |message: &[u8]| from_message::<Value>(pods, message).unwrap();
     assert_eq!(decode(short)["metadata"]["labels"]["b"], "c");
     assert_eq!(decode(long), decode(short));
+    assert_eq!(decode(short_zeros)["spec"].get("nodeName"), None);
+    assert_eq!(decode(long_zeros), decode(short_zeros));
     let json = |message: &[u8]| {
         let mut out = Vec::new();
         crate::message_to_json(pods, message, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     };
     assert_eq!(json(long), json(short));
+    assert_eq!(json(long_zeros), json(short_zeros));
 }
 
 #[test]
