@@ -3,7 +3,7 @@
 //! A callback may block, for ever even. So it runs neither on the runtime's workers nor on its blocking threads: of
 //! those there are 512 for everybody, and a runtime that is dropped waits for them, which would keep a program from
 //! ending. These threads belong to the process, are started when all others are busy, and end when they were idle for
-//! a while; the process does not wait for them. Handlers that return at once share a thread.
+//! a while; the process does not wait for them. Handlers that return at once share one ([`shared_work`]).
 
 mod hand_over;
 mod shared_work;

@@ -9,12 +9,14 @@ use informer_core::{Deleted, Event, FinalState, UpdateReason};
 /// What one registration does with events (client-go's `ResourceEventHandler`).
 ///
 /// Calls come one at a time, off the runtime's workers, so they may block; a slow handler delays nobody but
-/// itself (G15). One that panics is reported, and gets the next event: a handler that cannot go on after a
+/// itself (G15), but for the time that it takes to notice: a handler whose calls took no more than 100 µs together, the
+/// last time that there were any, shares a thread with others of the kind. Should it block all the same, they go on
+/// elsewhere after 1 to 2 ms; and if several of those that wait begin to block as well, after a few of these. One that panics is reported, and gets the next event: a handler that cannot go on after a
 /// panic must see to it itself.
 ///
 /// Calls run on threads of the library's own (`informer-callback-N`), with the informer's runtime entered, so that
-/// `tokio::spawn` and `Handle::current()` work. There are as many as there are handlers busy at a time, and idle ones end
-/// after 10 s. A handler that blocks for ever keeps its thread, but neither the runtime nor the process waits for it when
+/// `tokio::spawn` and `Handle::current()` work. There are at most as many as there are handlers busy at a time, and one
+/// that watches; idle ones end after 10 s. A handler that blocks for ever keeps its thread, but neither the runtime nor the process waits for it when
 /// it ends.
 pub trait EventHandler<T>: Send + 'static {
     /// An object was added; `initial` says that it was there when the registration began.

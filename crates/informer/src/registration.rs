@@ -53,7 +53,7 @@ pub(crate) struct RegistrationInner {
     informer: String,
     /// Wakes whoever takes events from the queue.
     pub(crate) signal: Signal,
-    /// Counts the task that calls the handler, while there is one.
+    /// Counts the task that waits for the end of the handler, while there is one.
     tracked: Mutex<Option<TaskTrackerToken>>,
     phase: watch::Sender<Phase>,
     removed: AtomicBool,
@@ -73,7 +73,7 @@ pub(crate) struct RegistrationInner {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Phase {
     synced: bool,
-    /// A task calls the handler.
+    /// There is a handler, and whoever calls it.
     running: bool,
     /// Nothing will be called or yielded any more.
     ended: bool,

@@ -70,7 +70,7 @@ struct Pending {
     callbacks: Vec<StartCallback>,
 }
 
-/// Makes the task of a callback registration.
+/// Has a callback called from now on.
 pub(crate) type StartCallback = Box<dyn FnOnce(&Arc<Owner>) + Send>;
 
 impl<T> Shared<T> {

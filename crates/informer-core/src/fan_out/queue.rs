@@ -17,7 +17,8 @@ use crate::{Deleted, Event, ObjectKey};
 /// G16). The initial set and resyncs are a cursor over a snapshot rather than entries; a change that overtakes
 /// a key which the cursor has not reached replaces it there.
 ///
-/// What is told to all registrations at once is kept as it came, shared with them, until something of it has to be merged.
+/// What is told to all registrations at once is kept as it came, shared with them, until it has to be looked into: at the
+/// capacity, or when a cursor begins.
 pub struct EventQueue<T> {
     capacity: usize,
     /// Shared events. While there are any, there are no slots and no cursor.

@@ -47,8 +47,8 @@ struct Held<T> {
 /// Ends the registration when its handler is gone.
 struct Ending(Arc<RegistrationInner>);
 
-/// One registration's handler between its calls: woken by the queue, it goes to a thread that may block, and stays there
-/// until the queue is empty.
+/// One registration's handler: woken by the queue, it goes to a thread that may block, and stays there until the queue is
+/// empty, or others who share the thread have waited for long enough.
 struct Lane<T: Send + Sync + 'static> {
     shared: Arc<Shared<T>>,
     inner: Arc<RegistrationInner>,
