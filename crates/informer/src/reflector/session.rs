@@ -1,5 +1,6 @@
 //! One run of a reflector: the loop between the state machine, the source and the sink.
 
+mod alarm;
 mod apply;
 
 use std::future::pending;
@@ -15,6 +16,7 @@ use informer_core::wire::{ListHead, ObjectHead, Status, WatchEventType, WatchFra
 use informer_core::{Delta, DeltaQueue, ResourceVersion};
 use tokio::time::Instant;
 
+use self::alarm::Alarm;
 use super::{Decoder, Reflector, Report, Sink};
 use crate::decode::Decode;
 use crate::source::{ListChunk, ListStream, ListWatch, WatchChunk, WatchStream, failure_of_status};
@@ -42,6 +44,8 @@ pub(super) struct Session<T, S, K> {
     reported: u64,
     /// A [`Delta::Sync`] waits in the queue.
     sync_queued: bool,
+    /// Wakes the session when the machine or a resync is due.
+    alarm: Alarm,
     epoch: Instant,
     /// What the clock said when this step began.
     now: Duration,
@@ -90,6 +94,7 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
             list: None,
             reported: 0,
             sync_queued: false,
+            alarm: Alarm::default(),
             epoch: reflector.epoch,
             now: reflector.epoch.elapsed(),
         }
@@ -100,7 +105,8 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
             self.act();
             self.deliver();
             let next_sync = self.sink.next_sync().filter(|_| !self.sync_queued);
-            let wake = [self.machine.deadline(), next_sync].into_iter().flatten().min();
+            let due = [self.machine.deadline(), next_sync].into_iter().flatten().min();
+            self.alarm.set(due.and_then(|due| self.epoch.checked_add(due)));
             let full = self.queue.is_full();
             tokio::select! {
                 incoming = self.connection.next(), if !full => {
@@ -119,7 +125,7 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
                     self.tell_of("discover", Input::Discovered(exists));
                 }
                 () = self.sink.rescheduled() => self.tick(),
-                () = sleep_until(wake.and_then(|wake| self.epoch.checked_add(wake))) => {
+                () = self.alarm.rings() => {
                     self.tick();
                     if next_sync.is_some_and(|due| due <= self.now) {
                         self.sync_queued = true;
@@ -426,13 +432,6 @@ impl Connection {
 async fn poll_option<O>(future: &mut Option<BoxFuture<'static, O>>) -> O {
     match future {
         Some(future) => future.await,
-        None => pending().await,
-    }
-}
-
-async fn sleep_until(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline).await,
         None => pending().await,
     }
 }
