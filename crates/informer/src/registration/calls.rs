@@ -66,7 +66,7 @@ struct WakeLane<T: Send + Sync + 'static>(Weak<Lane<T>>);
 /// What the registration's task has of its lane; also when the runtime drops the task.
 struct Closing<T: Send + Sync + 'static>(Arc<Lane<T>>);
 
-/// Counts the task that drives a registration among the informer's tasks, until it ends.
+/// Counts the task that waits for a handler's end among the informer's tasks, until it ends.
 struct Tracked(Arc<RegistrationInner>);
 
 impl<T: Send + Sync + 'static> Shared<T> {
