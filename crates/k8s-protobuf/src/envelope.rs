@@ -57,15 +57,15 @@ impl<'a> Envelope<'a> {
                     let mut types = Reader::new(value.bytes()?);
                     while let Some((number, value)) = types.next()? {
                         match number {
-                            1 => envelope.api_version = text(value.bytes()?)?,
-                            2 => envelope.kind = text(value.bytes()?)?,
+                            1 => envelope.api_version = value.text()?,
+                            2 => envelope.kind = value.text()?,
                             _ => {}
                         }
                     }
                 }
                 2 => envelope.raw = value.bytes()?,
-                3 => envelope.content_encoding = text(value.bytes()?)?,
-                4 => envelope.content_type = text(value.bytes()?)?,
+                3 => envelope.content_encoding = value.text()?,
+                4 => envelope.content_type = value.text()?,
                 _ => {}
             }
         }
@@ -110,10 +110,6 @@ impl std::fmt::Debug for Envelope<'_> {
             .field("raw_bytes", &self.raw.len())
             .finish_non_exhaustive()
     }
-}
-
-fn text(bytes: &[u8]) -> Result<&str, Error> {
-    std::str::from_utf8(bytes).map_err(|_| malformed("a text that is not UTF-8"))
 }
 
 #[cfg(test)]

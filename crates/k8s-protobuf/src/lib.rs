@@ -32,6 +32,7 @@ mod json;
 mod metadata;
 mod path;
 mod schema;
+mod utf8;
 mod wire;
 
 pub use de::{from_message, from_slice};

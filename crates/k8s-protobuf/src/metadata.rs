@@ -1,8 +1,8 @@
 //! An object's metadata, read from its message without decoding the rest.
 
 use crate::Error;
-use crate::error::malformed;
-use crate::wire::{Reader, Value, put_varint};
+use crate::utf8;
+use crate::wire::{Reader, put_varint};
 
 /// The field of any object that holds its `ObjectMeta`, and fields of that.
 const METADATA: u32 = 1;
@@ -93,10 +93,10 @@ impl<'a> Metadata<'a> {
             let at = message.len() - fields.rest().len();
             let Some((number, value)) = fields.next()? else { return Ok(managed) };
             match number {
-                NAME => self.name = text(value)?,
-                NAMESPACE => self.namespace = text(value)?,
-                UID => self.uid = text(value)?,
-                RESOURCE_VERSION => self.resource_version = text(value)?,
+                NAME => self.name = value.text()?,
+                NAMESPACE => self.namespace = value.text()?,
+                UID => self.uid = value.text()?,
+                RESOURCE_VERSION => self.resource_version = value.text()?,
                 LABELS | ANNOTATIONS => drop(entry(value.bytes()?)?),
                 MANAGED_FIELDS => {
                     let end = message.len() - fields.rest().len();
@@ -199,7 +199,7 @@ impl<'a> Iterator for Entries<'a> {
                     continue;
                 }
                 let (key, value) = entry(value.bytes().ok()?).ok()?;
-                if let (Ok(key), Ok(value)) = (str::from_utf8(key), str::from_utf8(value)) {
+                if let (Some(key), Some(value)) = (utf8::checked(key), utf8::checked(value)) {
                     return Some((key, value));
                 }
             }
@@ -269,10 +269,6 @@ fn kept(metadata: &[u8]) -> Result<Vec<&[u8]>, Error> {
     }
     parts.push(part);
     Ok(parts)
-}
-
-fn text(value: Value<'_>) -> Result<&str, Error> {
-    std::str::from_utf8(value.bytes()?).map_err(|_| malformed("a text that is not UTF-8"))
 }
 
 /// Key and value of a map of texts.

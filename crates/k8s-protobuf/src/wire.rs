@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::Error;
 use crate::error::malformed;
+use crate::{Error, utf8};
 
 /// Goes through the fields of one message. Cheap to copy: a place in the bytes.
 ///
@@ -235,7 +235,7 @@ impl<'a> Value<'a> {
     /// # Errors
     /// When it is a number, or not UTF-8.
     pub fn text(self) -> Result<&'a str, Error> {
-        std::str::from_utf8(self.bytes()?).map_err(|_| malformed("a text that is not UTF-8"))
+        utf8::text(self.bytes()?)
     }
 
     /// The bits of an integer or a bool.
@@ -252,9 +252,9 @@ impl<'a> Value<'a> {
 
 /// The text as Go has it in JSON: of bytes that are no UTF-8, which servers store as they come, each is a `U+FFFD`.
 pub(crate) fn lossy(bytes: &[u8]) -> Cow<'_, str> {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => Cow::Borrowed(text),
-        Err(_) => Cow::Owned(replaced(bytes)),
+    match utf8::checked(bytes) {
+        Some(text) => Cow::Borrowed(text),
+        None => Cow::Owned(replaced(bytes)),
     }
 }
 

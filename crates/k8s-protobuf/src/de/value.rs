@@ -17,7 +17,7 @@ use super::text::{self, Short};
 use super::{Fault, MAX_DEPTH};
 use crate::schema::{FieldDef, FieldKind};
 use crate::wire::{Reader, lossy};
-use crate::{Envelope, Error, Kind, MAGIC};
+use crate::{Envelope, Error, Kind, MAGIC, utf8};
 
 /// A value, not decoded yet: a place in the bytes, and what stands there.
 #[derive(Clone, Copy)]
@@ -402,7 +402,7 @@ impl<'de> Text<'de> {
 }
 
 pub(super) fn utf8(text: &[u8]) -> Result<&str, Fault> {
-    std::str::from_utf8(text).map_err(|_| Fault::new("a text that is not UTF-8"))
+    utf8::checked(text).ok_or_else(|| Fault::new("a text that is not UTF-8"))
 }
 
 macro_rules! numbers {
@@ -447,7 +447,7 @@ impl<'de> Deserializer<'de> for De<'de> {
         // Nearly all texts stand in the bytes.
         if self.form == Form::One
             && self.field.kind == FieldKind::Str
-            && let Ok(text) = std::str::from_utf8(self.bytes)
+            && let Some(text) = utf8::checked(self.bytes)
         {
             return visitor.visit_borrowed_str(text);
         }
