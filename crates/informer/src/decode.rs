@@ -8,6 +8,7 @@ mod exact;
 mod path;
 mod protobuf;
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::DeserializeOwned;
@@ -61,7 +62,14 @@ pub trait Decode: Sized + Send + Sync + 'static {
 impl<T: DeserializeOwned + Send + Sync + 'static> Decode for T {
     fn decode(raw: RawObject<'_>) -> Result<Self, DecodeError> {
         match raw.wire {
-            Wire::Json(json) => exact::from_slice(json).map_err(|error| describe(json, &error)),
+            Wire::Json(json) => {
+                // Looked at once, instead of string by string. What is no UTF-8 is replaced.
+                let json = match std::str::from_utf8(json) {
+                    Ok(json) => Cow::Borrowed(json),
+                    Err(_) => String::from_utf8_lossy(json),
+                };
+                exact::from_str(&json).map_err(|error| describe(json.as_bytes(), &error))
+            }
             Wire::Protobuf(kind, message) => protobuf::from_message(kind, message),
         }
     }
@@ -149,6 +157,18 @@ mod tests {
         assert!(!error.to_string().contains("hunter2"), "{error}");
 
         let error = fails::<Pod>(r#"{"metadata":{"name":"a","generation":"73571"}}"#);
+        assert_eq!(error.to_string(), "metadata.generation: invalid type: string, expected i64");
+    }
+
+    #[test]
+    fn g01_what_is_no_utf8_in_json_is_replaced() {
+        let json = b"{\"metadata\":{\"name\":\"a\",\"annotations\":{\"b\":\"<\xff>\",\"c\":\"d\"}}}";
+        let pod = Pod::decode(RawObject::new(json, "v1", "Pod")).unwrap();
+        let annotations = pod.metadata.annotations.unwrap();
+        assert_eq!((annotations["b"].as_str(), annotations["c"].as_str()), ("<\u{fffd}>", "d"));
+
+        let json = b"{\"metadata\":{\"name\":\"\xff\xff\",\"generation\":\"73571\"}}";
+        let error = Pod::decode(RawObject::new(json, "v1", "Pod")).unwrap_err();
         assert_eq!(error.to_string(), "metadata.generation: invalid type: string, expected i64");
     }
 

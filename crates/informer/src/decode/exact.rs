@@ -17,10 +17,10 @@ use serde::de::{
 };
 use serde_json::value::RawValue;
 
-/// As `serde_json::from_slice`, with exact `Vec`s.
-pub(super) fn from_slice<T: DeserializeOwned>(json: &[u8]) -> Result<T, serde_json::Error> {
-    let lengths = Lengths::of(json);
-    let mut deserializer = serde_json::Deserializer::from_slice(json);
+/// As `serde_json::from_str`, with exact `Vec`s.
+pub(super) fn from_str<T: DeserializeOwned>(json: &str) -> Result<T, serde_json::Error> {
+    let lengths = Lengths::of(json.as_bytes());
+    let mut deserializer = serde_json::Deserializer::from_str(json);
     let value = T::deserialize(Exact { inner: &mut deserializer, lengths: &lengths })?;
     deserializer.end()?;
     Ok(value)

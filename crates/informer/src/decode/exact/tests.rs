@@ -9,13 +9,13 @@ use super::*;
 
 /// Decoded here and by serde_json alone, it must be the same.
 fn same<T: DeserializeOwned + Debug>(json: &str) {
-    let ours = from_slice::<T>(json.as_bytes()).map_err(|error| error.to_string());
+    let ours = from_str::<T>(json).map_err(|error| error.to_string());
     let theirs = serde_json::from_slice::<T>(json.as_bytes()).map_err(|error| error.to_string());
     assert_eq!(format!("{ours:?}"), format!("{theirs:?}"), "{json}");
 }
 
 fn decode<T: DeserializeOwned>(json: &str) -> T {
-    from_slice(json.as_bytes()).unwrap()
+    from_str(json).unwrap()
 }
 
 #[derive(Debug, Deserialize)]
