@@ -8,6 +8,7 @@ use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE};
 use http::{Request, Response};
 use http_body_util::BodyExt;
 use kube::client::Body;
+use memchr::memmem;
 
 use crate::figures::{Initial, Wire};
 
@@ -65,13 +66,14 @@ impl Fetch {
         let response = self.send(client, INITIAL_EVENTS).await?;
         let mut fetched = Fetched { bytes: 0, content_type: content_type(&response) };
         let (mut body, mut tail) = (response.into_body().into_data_stream(), Vec::new());
+        let end = memmem::Finder::new(END);
         while let Some(chunk) = body.next().await {
             let chunk = chunk?;
             fetched.bytes += chunk.len() as u64;
             each(&chunk);
             keep_tail(&mut tail, &chunk);
             // Nothing follows the bookmark, so it is at the end of what has arrived.
-            if contains(&tail, END) {
+            if end.find(&tail).is_some() {
                 return Ok(fetched);
             }
         }
@@ -151,10 +153,6 @@ pub(super) fn keep_tail(tail: &mut Vec<u8>, chunk: &[u8]) {
     tail.drain(..tail.len().saturating_sub(TAIL));
 }
 
-fn contains(text: &[u8], part: &[u8]) -> bool {
-    text.windows(part.len()).any(|window| window == part)
-}
-
 /// A list's metadata come first, and in them the token for the next page.
 fn continue_token(begin: &[u8]) -> Option<String> {
     let metadata = String::from_utf8_lossy(&begin[..begin.len().min(TAIL)]);
@@ -172,9 +170,9 @@ mod tests {
         let mut tail = Vec::new();
         keep_tail(&mut tail, &[b'x'; 3 * TAIL]);
         keep_tail(&mut tail, &END[..9]);
-        assert!(!contains(&tail, END));
+        assert_eq!(memmem::find(&tail, END), None);
         keep_tail(&mut tail, &END[9..]);
-        assert!(contains(&tail, END));
+        assert!(memmem::find(&tail, END).is_some());
         assert_eq!(tail.len(), TAIL);
     }
 
