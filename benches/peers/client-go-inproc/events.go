@@ -55,7 +55,7 @@ func events(quick bool) {
 }
 
 // pause lies between single events, so that everything has gone to sleep.
-const pause = 300 * time.Microsecond
+const pause = time.Millisecond
 
 // idle measures single events that wake everybody, without what the pauses take.
 func idle(count int) float64 {

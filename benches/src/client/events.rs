@@ -8,7 +8,7 @@ use clap::Args;
 use futures_util::StreamExt;
 use http_body_util::BodyExt;
 use informer::source::WireFormat;
-use informer::{InformerOptions, Lazy, SharedInformer, SharedInformerFactory};
+use informer::{Event, InformerOptions, Lazy, SharedInformer, SharedInformerFactory};
 use k8s_openapi::api::core::v1::Pod;
 use memchr::memmem;
 
@@ -34,6 +34,9 @@ pub struct Events {
     /// Count allocations
     #[arg(long)]
     counted: bool,
+    /// Take them from the informer's stream, in a task
+    #[arg(long)]
+    stream: bool,
 }
 
 /// A watch of Pods whose bytes are thrown away.
@@ -86,16 +89,30 @@ impl Events {
         &self,
         factory: &SharedInformerFactory,
         informer: &SharedInformer<T>,
-        record: impl Fn(&Recorder, &T) + Clone + Send + 'static,
+        record: impl Fn(&Recorder, &T) + Send + 'static,
     ) -> Result<()> {
         let (recorder, mut figures) = Recorder::new();
         let recorder = Arc::new(recorder);
-        let handler = informer.add_handler(|handlers| {
-            let (added, updated) = ((record.clone(), recorder.clone()), (record, recorder.clone()));
-            handlers
-                .on_add(move |pod, _| added.0(&added.1, pod))
-                .on_update(move |_, pod, _| updated.0(&updated.1, pod))
-        })?;
+        let handle = {
+            let recorder = recorder.clone();
+            move |event: &Event<T>| {
+                if let Event::Added { object, .. } | Event::Updated { new: object, .. } = event {
+                    record(&recorder, object);
+                }
+            }
+        };
+        let handler = if self.stream {
+            let mut events = informer.events()?;
+            let registration = events.registration();
+            tokio::spawn(async move {
+                while let Some(event) = events.next().await {
+                    handle(&event);
+                }
+            });
+            registration
+        } else {
+            informer.add_handler(|handlers| handlers.on_event(handle))?
+        };
         let mut meter = Meter::start(true);
         factory.start();
         let objects = informer.synced_within(PATIENCE).await?.len();

@@ -51,6 +51,18 @@ impl Goals<'_> {
                 over("informer.1.handlers-1.cpu-us", "client-go.events.1.cpu-us"),
             ),
             (
+                "… by a stream: batches of 64, over client-go's handler",
+                over("informer.64.stream.cpu-us", "client-go.events.64.cpu-us"),
+            ),
+            (
+                "… by a stream: one that finds all asleep, over client-go's handler",
+                over("informer.idle.stream.cpu-us", "client-go.events.idle.cpu-us"),
+            ),
+            (
+                "… by a stream: one after the other, over client-go's handler",
+                over("informer.1.stream.cpu-us", "client-go.events.1.cpu-us"),
+            ),
+            (
                 "allocations of an update, batches of 64, over client-go's",
                 over("informer.64.handlers-1.allocations", "client-go.events.64.allocations"),
             ),

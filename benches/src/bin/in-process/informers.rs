@@ -1,18 +1,22 @@
 //! Updates through a whole informer: from the frame that a connection has split off, until the handler has returned.
 //!
-//! The loop is closed: when the handler was given all events of a batch, it lets go the next one. *Idle*: a thread lets go
-//! one event after a pause, in which everything has gone to sleep; the pauses' own time is taken off.
+//! The loop is closed: when the handler was given all events of a batch, it lets go the next one. *Idle*: a task lets go
+//! one event after a pause, in which everything has gone to sleep; the pauses' own time is taken off. *Stream*: the events
+//! are taken from [`SharedInformer::events`] by a task of the runtime, instead of by a handler on a thread of the library's.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use futures_util::StreamExt;
 use informer::source::WatchFrame;
 use informer::{Event, InformerOptions, SharedInformer};
 use informer_benches::{HEAP, cpu};
 use informer_core::wire::ObjectHead;
 use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::time::sleep;
 
 use crate::figures::print;
 use crate::memory_source::{Feed, MemorySource};
@@ -20,8 +24,8 @@ use crate::objects::{Small, in_key_order, modified, resource, wire_object};
 
 const OBJECTS: usize = 10_000;
 
-/// Between single events.
-const PAUSE: Duration = Duration::from_micros(300);
+/// Between single events, tokio's shortest.
+const PAUSE: Duration = Duration::from_millis(1);
 
 pub(crate) fn measure(quick: bool) -> Result<()> {
     let events = if quick { 32_000 } else { 192_000 };
@@ -33,29 +37,91 @@ pub(crate) fn measure(quick: bool) -> Result<()> {
         (256, 1, events),
         (256, 100, events / 12),
     ];
+    let streams = [(64, events), (1, events / 4)];
     for (batch, handlers, _) in cases {
-        let counted = Loop { batch, handlers, events: 8_192 }.run()?;
+        let counted = Loop { batch, consumers: Consumers::Handlers(handlers), events: 8_192 }.run()?;
         print(&format!("informer.{batch}.handlers-{handlers}.allocations"), counted.allocations);
+    }
+    for (batch, _) in streams {
+        let counted = Loop { batch, consumers: Consumers::Stream, events: 8_192 }.run()?;
+        print(&format!("informer.{batch}.stream.allocations"), counted.allocations);
     }
     HEAP.stop();
     for (batch, handlers, events) in cases {
-        let timed = Loop { batch, handlers, events }.run()?;
+        let timed = Loop { batch, consumers: Consumers::Handlers(handlers), events }.run()?;
         print(&format!("informer.{batch}.handlers-{handlers}.cpu-us"), timed.cpu_us);
     }
-    print("informer.idle.cpu-us", idle(if quick { 1_000 } else { 5_000 })?);
+    for (batch, events) in streams {
+        let timed = Loop { batch, consumers: Consumers::Stream, events }.run()?;
+        print(&format!("informer.{batch}.stream.cpu-us"), timed.cpu_us);
+    }
+    let singles = if quick { 1_000 } else { 5_000 };
+    print("informer.idle.cpu-us", idle(singles, Consumers::Handlers(1))?);
+    print("informer.idle.stream.cpu-us", idle(singles, Consumers::Stream)?);
     print("informer.head.cpu-us", head()?);
     Ok(())
 }
 
 /// Allocations of an event, in batches of 64 and alone.
 pub(crate) fn allocations(batch: usize) -> Result<f64> {
-    Ok(Loop { batch, handlers: 1, events: 8_192 }.run()?.allocations)
+    Ok(Loop { batch, consumers: Consumers::Handlers(1), events: 8_192 }.run()?.allocations)
 }
 
 struct Loop {
     batch: usize,
-    handlers: usize,
+    consumers: Consumers,
     events: usize,
+}
+
+/// Who is given the events.
+#[derive(Clone, Copy)]
+enum Consumers {
+    Handlers(usize),
+    /// One stream, in a task of the runtime.
+    Stream,
+}
+
+impl Consumers {
+    fn count(self) -> usize {
+        match self {
+            Self::Handlers(count) => count,
+            Self::Stream => 1,
+        }
+    }
+
+    /// Has each of them call what `handle` makes, for every update, from here on.
+    fn attach<H: FnMut() + Send + 'static>(
+        self,
+        runtime: &Runtime,
+        informer: &SharedInformer<Small>,
+        handle: impl Fn() -> H,
+    ) -> Result<()> {
+        let _entered = runtime.enter();
+        let mut registrations = Vec::new();
+        for _ in 0..self.count() {
+            let mut handle = handle();
+            let mut given = move |event: &Event<Small>| {
+                if matches!(event, Event::Updated { .. }) {
+                    handle();
+                }
+            };
+            registrations.push(match self {
+                Self::Handlers(_) => informer.add_handler(|handlers| handlers.on_event(given))?,
+                Self::Stream => {
+                    let mut events = informer.events()?;
+                    let registration = events.registration();
+                    runtime.spawn(async move {
+                        while let Some(event) = events.next().await {
+                            given(&event);
+                        }
+                    });
+                    registration
+                }
+            });
+        }
+        registrations.iter().try_for_each(|registration| runtime.block_on(registration.synced()))?;
+        Ok(())
+    }
 }
 
 /// Each event's part.
@@ -109,29 +175,24 @@ impl Loop {
             batch: self.batch,
             warm,
             all: batches + warm,
-            working: AtomicUsize::new(self.handlers),
-            handlers: self.handlers,
+            working: AtomicUsize::new(self.consumers.count()),
+            handlers: self.consumers.count(),
             done: AtomicUsize::new(0),
             began: OnceLock::new(),
             ended,
         });
         let runtime = runtime()?;
         let informer = informer(&runtime, &feed)?;
-        for _ in 0..self.handlers {
+        self.consumers.attach(&runtime, &informer, || {
             let course = Arc::clone(&course);
             let mut seen = 0;
-            let registration = informer.add_handler(move |handlers| {
-                handlers.on_event(move |event: &Event<Small>| {
-                    if matches!(event, Event::Updated { .. }) {
-                        seen += 1;
-                        if seen % course.batch == 0 {
-                            course.finished_batch();
-                        }
-                    }
-                })
-            })?;
-            runtime.block_on(registration.synced())?;
-        }
+            move || {
+                seen += 1;
+                if seen % course.batch == 0 {
+                    course.finished_batch();
+                }
+            }
+        })?;
         feed.let_go();
         let ended = end.recv()?;
         let began = course.began.get().context("it did not begin")?;
@@ -144,27 +205,33 @@ impl Loop {
     }
 }
 
-/// A single event that wakes everybody, without what the pauses take.
-fn idle(events: usize) -> Result<f64> {
+/// A single event that wakes everybody, without what the pauses take. It is let go by a task, as an event that comes from a
+/// connection is.
+fn idle(events: usize, consumers: Consumers) -> Result<f64> {
     let feed = feed(1, events)?;
     let runtime = runtime()?;
     let informer = informer(&runtime, &feed)?;
-    let (handled, wait) = mpsc::channel();
-    let registration =
-        informer.add_handler(move |handlers| handlers.on_update(move |_, _, _| _ = handled.send(())))?;
-    runtime.block_on(registration.synced())?;
-    let mut spent = [Duration::ZERO; 2];
-    for (at, with_events) in [false, true].into_iter().enumerate() {
-        let before = cpu::of_process();
-        for _ in 0..events {
-            std::thread::sleep(PAUSE);
-            if with_events {
-                feed.let_go();
-                wait.recv()?;
+    let (handled, mut wait) = unbounded_channel();
+    consumers.attach(&runtime, &informer, || {
+        let handled = handled.clone();
+        move || _ = handled.send(())
+    })?;
+    let course = runtime.spawn(async move {
+        let mut spent = [Duration::ZERO; 2];
+        for (at, with_events) in [false, true].into_iter().enumerate() {
+            let before = cpu::of_process();
+            for _ in 0..events {
+                sleep(PAUSE).await;
+                if with_events {
+                    feed.let_go();
+                    wait.recv().await.context("the handler is gone")?;
+                }
             }
+            spent[at] = cpu::of_process() - before;
         }
-        spent[at] = cpu::of_process() - before;
-    }
+        anyhow::Ok(spent)
+    });
+    let spent = runtime.block_on(course)??;
     runtime.block_on(informer.stop());
     Ok(cpu::micros_each(spent[1].saturating_sub(spent[0]), events))
 }

@@ -121,25 +121,21 @@ fn attached(arguments: &Arguments) -> Vec<Attached> {
     all
 }
 
-fn runs() -> [Run; 5] {
+fn runs() -> [Run; 7] {
     let run = |library, kept, wire, initial| Run { library, kept, wire, stripped: false, initial };
     [
-        ours(Kept::Typed),
-        ours(Kept::Lazy),
+        ours(Library::Informer, Kept::Typed),
+        ours(Library::Informer, Kept::Lazy),
+        ours(Library::InformerStream, Kept::Typed),
+        ours(Library::InformerStream, Kept::Lazy),
         run(Library::ClientGo, Kept::Typed, Wire::Protobuf, Initial::WatchList),
         run(Library::ClientGo, Kept::Typed, Wire::Json, Initial::WatchList),
         run(Library::KubeRuntime, Kept::Typed, Wire::Json, Initial::List),
     ]
 }
 
-fn ours(kept: Kept) -> Run {
-    Run {
-        library: Library::Informer,
-        kept,
-        wire: Wire::Protobuf,
-        stripped: false,
-        initial: Initial::WatchList,
-    }
+fn ours(library: Library, kept: Kept) -> Run {
+    Run { library, kept, wire: Wire::Protobuf, stripped: false, initial: Initial::WatchList }
 }
 
 /// A watch of the same bytes: how the first list came is all the same.

@@ -86,7 +86,7 @@ impl Programs {
                 command.args([&argument(run.kept), &argument(run.initial), &target]);
                 command
             }
-            Library::Informer => {
+            Library::Informer | Library::InformerStream => {
                 let mut command = Command::new(&self.ours);
                 command.args(["sync", &argument(run.kept), &argument(run.initial), &target]);
                 command.args(["--wire", &argument(run.wire)]).args(mode.access.then_some("--access"));
@@ -147,9 +147,10 @@ impl Programs {
                 command.args([&argument(run.kept), &argument(run.initial), &target]);
                 command
             }
-            Library::Informer => {
+            Library::Informer | Library::InformerStream => {
                 let mut command = Command::new(&self.ours);
                 command.args(["events", &argument(run.kept), &argument(run.wire), &target]);
+                command.args((run.library == Library::InformerStream).then_some("--stream"));
                 command
             }
         };

@@ -8,6 +8,8 @@ use informer_benches::figures::{Initial, Kept, Wire};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Library {
     Informer,
+    /// Ours, whose events are taken from its stream by a task, instead of by a handler.
+    InformerStream,
     ClientGo,
     KubeRuntime,
 }
@@ -127,6 +129,7 @@ impl fmt::Display for Library {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Informer => "informer",
+            Self::InformerStream => "informer's stream",
             Self::ClientGo => "client-go",
             Self::KubeRuntime => "kube-runtime",
         })

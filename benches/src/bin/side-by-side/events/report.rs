@@ -18,7 +18,7 @@ impl Measured {
     }
 
     fn goals(&self) -> String {
-        let [typed, lazy, go, go_json, kube_runtime] = runs();
+        let [typed, lazy, typed_stream, lazy_stream, go, go_json, kube_runtime] = runs();
         let mut table = Table::new(&["goal", "at most", "500/s", "flat out", ""]);
         let mut at_most = |goal: &str, limit: f64, value: &dyn Fn(Rate) -> Spread| {
             let values = Rate::ALL.map(value);
@@ -26,7 +26,13 @@ impl Measured {
             let [steady, flat] = values.map(|value| value.to_string());
             table.row(&[goal.to_owned(), short(limit), steady, flat, verdict.to_owned()]);
         };
-        for (name, own) in [("typed", typed), ("lazy", lazy)] {
+        let ours = [
+            ("typed", typed),
+            ("lazy", lazy),
+            ("typed, stream,", typed_stream),
+            ("lazy, stream,", lazy_stream),
+        ];
+        for (name, own) in ours {
             at_most(&format!("p50 latency: {name} over the better peer"), 1.0, &|rate| {
                 let peers = [go, go_json, kube_runtime].map(|peer| self.latency(peer, rate, |late| late.p50));
                 let better = least(&peers);
@@ -88,7 +94,7 @@ impl Measured {
             &format!("Events over HTTP, {rate}"),
             &format!(
                 "{} updates of {CHANGING} Pods in turn, put into etcd by another process as the API server would have stored them{}. \
-                 *Latency* is from that put to the call of the handler (kube-runtime: to the item of the stream), so much of it is etcd's and \
+                 *Latency* is from that put to the call of the handler (streams: to their item), so much of it is etcd's and \
                  the API server's; it can be compared within a run only. *Not seen* are updates that the handler was not told of one by \
                  one, in all rounds. A *drain* is a watch of the same bytes, thrown away. *Allocations* were counted once, at 500/s.",
                 rate.bursts() * rate.events(),
