@@ -336,7 +336,7 @@ mod tests {
             .into_iter()
             .flat_map(|run| [Attached::Run(run).to_string(), Attached::Drain(drain(run)).to_string()])
             .collect();
-        // Two of ours share a drain.
-        assert_eq!(names.len(), 5 + 4);
+        // Those of ours share a drain.
+        assert_eq!(names.len(), 7 + 4);
     }
 }
