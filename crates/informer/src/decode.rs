@@ -63,7 +63,7 @@ impl<T: DeserializeOwned + Send + Sync + 'static> Decode for T {
     fn decode(raw: RawObject<'_>) -> Result<Self, DecodeError> {
         match raw.wire {
             Wire::Json(json) => {
-                // Looked at once, instead of string by string. What is no UTF-8 is replaced.
+                // Looked at once, instead of string by string. `from_utf8_lossy` goes byte by byte: only for what is no UTF-8.
                 let json = match std::str::from_utf8(json) {
                     Ok(json) => Cow::Borrowed(json),
                     Err(_) => String::from_utf8_lossy(json),
