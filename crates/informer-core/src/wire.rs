@@ -21,6 +21,7 @@ mod protobuf_list;
 mod protobuf_watch;
 mod scan;
 mod status;
+mod structure;
 #[cfg(test)]
 mod testing;
 
@@ -33,6 +34,7 @@ pub use object::{Wire, WireObject};
 pub use protobuf_list::ProtobufListSplitter;
 pub use protobuf_watch::ProtobufWatchSplitter;
 pub use status::{Status, StatusCause};
+pub use structure::structure;
 
 /// How large one object or watch frame may be unless told otherwise, in bytes: 16 MiB, where API servers
 /// refuse objects above 3 MiB.

@@ -1,5 +1,7 @@
 //! What the store needs to know of an object, whatever its kind.
 
+mod glance;
+
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -63,10 +65,11 @@ impl<'a> ObjectHead<'a> {
     }
 
     /// Like [`of`](Self::of), but a JSON text is read up to the end of its metadata only, as is enough for objects that
-    /// are decoded afterwards: what follows is not checked, and `apiVersion` and `kind` are empty if they stand there.
+    /// are decoded afterwards: what follows is not checked, nor are members that are passed over, and `apiVersion` and
+    /// `kind` are empty if they stand behind it.
     ///
     /// # Errors
-    /// When the bytes are not the beginning of an object, what is read has the wrong type, or there is no name.
+    /// When what is read is not the beginning of an object or has the wrong type, or there is no name.
     ///
     /// # Examples
     /// ```
@@ -78,7 +81,10 @@ impl<'a> ObjectHead<'a> {
     /// ```
     pub fn glance(object: Wire<'a>) -> Result<Self, HeadError> {
         match object {
-            Wire::Json(json) => Self::read_json(json, true)?.named(),
+            Wire::Json(json) => match glance::glance(json) {
+                Some(head) => Ok(head),
+                None => Self::read_json(json, true)?.named(),
+            },
             Wire::Protobuf(..) => Self::of(object),
         }
     }

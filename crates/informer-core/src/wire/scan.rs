@@ -1,6 +1,6 @@
 //! Finding the end of a JSON value without looking at more of it than needed.
 
-use memchr::memchr2;
+use super::structure::{Block, Strings};
 
 /// How deep a value may be nested; Go's decoder has the same limit.
 const MAX_DEPTH: u32 = 10_000;
@@ -9,11 +9,9 @@ const MAX_DEPTH: u32 = 10_000;
 #[derive(Debug, Default)]
 pub(super) struct Scanner {
     depth: u32,
-    in_string: bool,
     /// How many objects and arrays stand in the value itself, not deeper.
     members: u32,
-    /// The last chunk ended with a backslash.
-    escaped: bool,
+    strings: Strings,
 }
 
 /// The value is nested deeper than [`MAX_DEPTH`], or a closing brace or bracket opens nothing; with the
@@ -32,88 +30,56 @@ impl Scanner {
     ///
     /// Braces and brackets are not told apart.
     pub(super) fn scan(&mut self, bytes: &[u8]) -> Result<Option<usize>, Unbalanced> {
+        let is_text = self.depth == 0 && (self.strings.is_within() || bytes.first() == Some(&b'"'));
         let mut at = 0;
-        if self.escaped && !bytes.is_empty() {
-            self.escaped = false;
-            at = 1;
-        }
-        loop {
-            if self.in_string {
-                let Some(found) = find_string_end(bytes, at) else { return Ok(None) };
-                if bytes[found] == b'\\' {
-                    at = found + 2;
-                    if at > bytes.len() {
-                        self.escaped = true;
-                        return Ok(None);
-                    }
-                    continue;
-                }
-                self.in_string = false;
-                at = found + 1;
-                if self.depth == 0 {
-                    return Ok(Some(at));
-                }
-            }
-            // Between strings there are rarely more than a few bytes, too few to call memchr for.
-            let Some(length) = bytes[at..].iter().position(|byte| is_structure(*byte)) else {
-                return Ok(None);
+        while at < bytes.len() {
+            let block = Block::of(&bytes[at..]);
+            let within = self.strings.within(&block);
+            let end = if is_text {
+                Some(within.trailing_ones() as usize).filter(|quote| *quote < block.len())
+            } else {
+                self.nest(block.opens() & !within, block.closes() & !within)
+                    .map_err(|offset| Unbalanced(at + offset))?
             };
-            at += length + 1;
-            match bytes[at - 1] {
-                b'"' => self.in_string = true,
-                b'{' | b'[' if self.depth < MAX_DEPTH => self.depth += 1,
-                b'}' | b']' if self.depth > 0 => {
-                    self.depth -= 1;
-                    match self.depth {
-                        0 => return Ok(Some(at)),
-                        1 => self.members = self.members.saturating_add(1),
-                        _ => {}
-                    }
+            if let Some(end) = end {
+                self.strings = Strings::default();
+                return Ok(Some(at + end + 1));
+            }
+            at += block.len();
+        }
+        Ok(None)
+    }
+
+    /// Goes through the braces of a block. Returns which one is the last of the value, if any, or which is one
+    /// too many.
+    #[inline]
+    fn nest(&mut self, opens: u64, closes: u64) -> Result<Option<usize>, usize> {
+        let (opened, closed) = (opens.count_ones(), closes.count_ones());
+        if closed + 1 < self.depth && self.depth + opened <= MAX_DEPTH {
+            // Neither the value ends here nor one of its members.
+            self.depth = self.depth + opened - closed;
+            return Ok(None);
+        }
+        let mut left = opens | closes;
+        while left != 0 {
+            let at = left.trailing_zeros() as usize;
+            left &= left - 1;
+            if opens >> at & 1 != 0 && self.depth < MAX_DEPTH {
+                self.depth += 1;
+            } else if closes >> at & 1 != 0 && self.depth > 0 {
+                self.depth -= 1;
+                match self.depth {
+                    0 => return Ok(Some(at)),
+                    1 => self.members = self.members.saturating_add(1),
+                    _ => {}
                 }
-                _ => return Err(Unbalanced(at - 1)),
+            } else {
+                return Err(at);
             }
         }
+        Ok(None)
     }
 }
-
-/// Where the first quote or backslash stands, from `at` on.
-#[inline]
-fn find_string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
-    // Nearly all strings end within a few bytes: eight at a time, until it pays to call memchr.
-    let (words, _) = bytes[at..].as_chunks();
-    for word in words.iter().take(4) {
-        let word = u64::from_le_bytes(*word);
-        let found = marks(word, b'"') | marks(word, b'\\');
-        if found != 0 {
-            return Some(at + found.trailing_zeros() as usize / 8);
-        }
-        at += 8;
-    }
-    memchr2(b'"', b'\\', &bytes[at..]).map(|found| at + found)
-}
-
-/// The highest bits of the bytes that are `byte`; above the first of them also others may be set.
-#[inline]
-fn marks(word: u64, byte: u8) -> u64 {
-    let differs = word ^ u64::from_le_bytes([byte; 8]);
-    differs.wrapping_sub(u64::from_le_bytes([1; 8])) & !differs & u64::from_le_bytes([0x80; 8])
-}
-
-#[inline]
-fn is_structure(byte: u8) -> bool {
-    STRUCTURE[usize::from(byte)]
-}
-
-static STRUCTURE: [bool; 256] = {
-    let mut structure = [false; 256];
-    let bytes = b"\"{}[]";
-    let mut at = 0;
-    while at < bytes.len() {
-        structure[bytes[at] as usize] = true;
-        at += 1;
-    }
-    structure
-};
 
 #[cfg(test)]
 mod tests {

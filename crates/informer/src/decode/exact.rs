@@ -10,7 +10,7 @@
 use std::cell::{Cell, OnceCell};
 use std::fmt;
 
-use memchr::memchr2;
+use informer_core::wire::structure;
 use serde::de::{
     Deserialize, DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess,
     VariantAccess, Visitor,
@@ -77,62 +77,25 @@ impl<'de> Lengths<'de> {
 fn arrays(json: &[u8]) -> Vec<Array> {
     const OBJECT: usize = usize::MAX;
     let (mut found, mut open) = (Vec::with_capacity(64), Vec::with_capacity(16));
-    let mut at = 0;
-    while let Some(&byte) = json.get(at) {
-        match byte {
-            b'"' => at = end_of_string(json, at),
+    // Where the innermost that is open has its place in `found`.
+    let mut innermost = OBJECT;
+    for at in structure(json) {
+        match json[at] {
             b'[' => {
                 let first = json[at + 1..].iter().find(|byte| !byte.is_ascii_whitespace());
-                open.push(found.len());
+                open.push(std::mem::replace(&mut innermost, found.len()));
                 found.push(Array { start: at, length: usize::from(first != Some(&b']')) });
             }
-            b'{' => open.push(OBJECT),
-            b'}' | b']' => drop(open.pop()),
+            b'{' => open.push(std::mem::replace(&mut innermost, OBJECT)),
             b',' => {
-                if let Some(array) = open.last().and_then(|array| found.get_mut(*array)) {
+                if let Some(array) = found.get_mut(innermost) {
                     array.length += 1;
                 }
             }
-            _ => {}
+            _ => innermost = open.pop().unwrap_or(OBJECT),
         }
-        at += 1;
     }
     found
-}
-
-/// Where the string that begins at `start` has its closing quote.
-#[inline]
-fn end_of_string(json: &[u8], start: usize) -> usize {
-    let mut at = start + 1;
-    'next: while let Some(rest) = json.get(at..) {
-        // Nearly all strings are short: eight bytes at a time, until it pays to call memchr.
-        for word in rest.as_chunks().0.iter().take(4) {
-            let word = u64::from_le_bytes(*word);
-            let found = marks(word, b'"') | marks(word, b'\\');
-            if found != 0 {
-                at += found.trailing_zeros() as usize / 8;
-                if json[at] == b'"' {
-                    return at;
-                }
-                at += 2;
-                continue 'next;
-            }
-            at += 8;
-        }
-        match memchr2(b'"', b'\\', &json[at..]) {
-            Some(found) if json[at + found] == b'"' => return at + found,
-            Some(found) => at += found + 2,
-            None => break,
-        }
-    }
-    json.len()
-}
-
-/// The highest bits of the bytes that are `byte`; above the first of them also others may be set.
-#[inline]
-fn marks(word: u64, byte: u8) -> u64 {
-    let differs = word ^ u64::from_le_bytes([byte; 8]);
-    differs.wrapping_sub(u64::from_le_bytes([1; 8])) & !differs & u64::from_le_bytes([0x80; 8])
 }
 
 /// Any of serde's parts, which adds the lengths to what it passes on.

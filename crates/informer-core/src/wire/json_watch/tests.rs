@@ -76,6 +76,19 @@ fn g30_frames_above_the_limit_are_refused_at_any_chunk_border() {
 }
 
 #[test]
+fn a_frame_with_two_objects_is_taken_apart_wherever_they_end() {
+    for length in 0..130 {
+        let pad = "x".repeat(length);
+        let text =
+            format!(r#"{{"type":"ADDED","object":{{"a":"{pad}"}},"other":{{"b":[{{}}],"c":"{pad}"}}}}"#);
+        let frame = Bytes::from(text);
+        let mut events = Vec::new();
+        JsonWatchSplitter::new().push_parsed(frame.clone(), &mut events).unwrap();
+        assert_eq!(events, [WatchFrame::parse(&frame).unwrap()]);
+    }
+}
+
+#[test]
 fn nesting_is_bounded() {
     let deep = |depth: usize| "{\"a\":".repeat(depth) + "1" + &"}".repeat(depth);
     let split_deep = |depth| split(1_000_000, vec![Bytes::from(deep(depth))]).1;
