@@ -66,10 +66,14 @@ pub fn watch(data: &[u8]) {
     let (pieces, end_of_pieces) = split(usize::from(*seed % 16) + 1);
     assert_eq!(frames, pieces);
     assert_eq!(end.is_ok(), end_of_pieces.is_ok());
+    let (mut splitter, mut events) = (JsonWatchSplitter::with_max_object_bytes(LIMIT), Vec::new());
+    _ = splitter.push_parsed(Bytes::copy_from_slice(body), &mut events);
+    let mut events = events.into_iter();
     for frame in &frames {
-        if let Ok(parsed) = WatchFrame::parse(frame) {
-            object(parsed.object.bytes());
-        }
+        // Those that are no JSON inside are told by who reads them.
+        let Ok(parsed) = WatchFrame::parse(frame) else { break };
+        assert_eq!(events.next().as_ref(), Some(&parsed));
+        object(parsed.object.bytes());
     }
 }
 
@@ -134,7 +138,14 @@ fn object(json: &Bytes) {
     let head = ObjectHead::parse(json);
     _ = ObjectHead::parse_bookmark(json);
     _ = Status::parse(json);
+    let glance = ObjectHead::glance(Wire::Json(json));
     let Ok(head) = head else { return };
+    if is_plain(json) {
+        let glance = glance.expect("the beginning of what is whole");
+        assert_eq!((&glance.name, &glance.namespace), (&head.name, &head.namespace));
+        assert_eq!((&glance.uid, &glance.version), (&head.uid, &head.version));
+        assert_eq!(glance.managed_fields, head.managed_fields);
+    }
     if let Ok(value) = serde_json::from_slice::<Value>(json)
         && is_plain(json)
     {
