@@ -100,6 +100,11 @@ fn error_offset(json: &[u8], error: &serde_json::Error) -> usize {
     (line_start + error.column().saturating_sub(1)).min(json.len())
 }
 
+/// Whether numbers, `true`, `false` and `null` are made of it.
+fn is_scalar(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.')
+}
+
 fn is_white_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }

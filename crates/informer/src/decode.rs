@@ -23,8 +23,9 @@ pub use crate::error::DecodeError;
 #[non_exhaustive]
 pub struct RawObject<'a> {
     /// The object, without `metadata.managedFields` unless they were asked for: a JSON text, in which items of lists of
-    /// built-in kinds have neither `apiVersion` nor `kind`, or a protobuf message and what it is. Of the bytes, the
-    /// metadata was read; the rest may be broken, which is then to be told from [`decode`](Decode::decode).
+    /// built-in kinds have neither `apiVersion` nor `kind`, or a protobuf message and what it is. Of the bytes,
+    /// name, namespace, UID and version were read; the rest may be broken, which is then to be told from
+    /// [`decode`](Decode::decode).
     pub wire: Wire<'a>,
     /// Group and version of the collection, such as `apps/v1`.
     pub api_version: &'a str,

@@ -65,8 +65,10 @@ impl<'a> ObjectHead<'a> {
     }
 
     /// Like [`of`](Self::of), but a JSON text is read up to the end of its metadata only, as is enough for objects that
-    /// are decoded afterwards: what follows is not checked, nor are members that are passed over, and `apiVersion` and
-    /// `kind` are empty if they stand behind it.
+    /// are decoded afterwards: what follows is not checked, and `apiVersion` and `kind` are empty if they stand there. Of
+    /// what is passed over on the way only strings, braces and brackets are looked at, so that it ends where it does for
+    /// any other reader; what else may be wrong with it is for the decoder to find, except in managedFields that are
+    /// [cut out](Wire::without_managed_fields).
     ///
     /// # Errors
     /// When what is read is not the beginning of an object or has the wrong type, or there is no name.

@@ -6,7 +6,7 @@ use serde::de::{IgnoredAny, MapAccess};
 use super::collect::Collector;
 use super::members::{self, Members};
 use super::scan::Scanner;
-use super::{FrameError, ListHead, ListPart, WireObject, is_white_space};
+use super::{FrameError, ListHead, ListPart, WireObject, is_scalar, is_white_space};
 use crate::version::ResourceVersion;
 
 /// Cuts the JSON body of a list into its items, as its chunks come.
@@ -363,10 +363,6 @@ enum Begun {
 const MAX_SCALAR: usize = 64;
 
 const SCALAR: &str = "a number, true, false or null";
-
-fn is_scalar(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.')
-}
 
 #[cfg(test)]
 mod tests;

@@ -67,8 +67,8 @@ impl JsonWatchSplitter {
         })
     }
 
-    /// Like [`push`](Self::push), with each frame taken apart. Objects are not checked to be valid JSON, which who reads
-    /// or decodes them will find out, but only to be nested as it is.
+    /// Like [`push`](Self::push), with each frame taken apart. Objects are only checked to be nested as JSON
+    /// is; whether they are valid is for who reads or decodes them.
     ///
     /// # Errors
     /// As `push`, and those of [`WatchFrame::parse`].

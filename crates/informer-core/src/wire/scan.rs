@@ -26,7 +26,7 @@ impl Scanner {
     }
 
     /// Looks through the value's next bytes; the very first must be `{`, `[` or `"`. Returns how many of
-    /// them are the value's, or `None` when it goes on after them; after its end the scanner is as new.
+    /// them are the value's, or `None` when it goes on after them; after its end the scanner is as new, but for its members.
     ///
     /// Braces and brackets are not told apart.
     pub(super) fn scan(&mut self, bytes: &[u8]) -> Result<Option<usize>, Unbalanced> {
@@ -81,9 +81,68 @@ impl Scanner {
     }
 }
 
+/// How many of the bytes are those of the object or array that they begin with. `None` if it does not end, is nested
+/// deeper than 64, or a brace is closed by a bracket or the other way round.
+pub(super) fn matching(bytes: &[u8]) -> Option<usize> {
+    let (mut strings, mut at) = (Strings::default(), 0);
+    // What is open: a bit for each, set for arrays, that of the innermost the lowest.
+    let (mut arrays, mut depth) = (0_u64, 0);
+    while at < bytes.len() {
+        let block = Block::of(&bytes[at..]);
+        let mut left = (block.opens() | block.closes()) & !strings.within(&block);
+        while left != 0 {
+            let found = at + left.trailing_zeros() as usize;
+            left &= left - 1;
+            match bytes[found] {
+                byte @ (b'{' | b'[') => {
+                    if depth == u64::BITS {
+                        return None;
+                    }
+                    arrays = arrays << 1 | u64::from(byte == b'[');
+                    depth += 1;
+                }
+                byte => {
+                    if depth == 0 || (arrays & 1 == 1) != (byte == b']') {
+                        return None;
+                    }
+                    arrays >>= 1;
+                    depth -= 1;
+                    if depth == 0 {
+                        return Some(found + 1);
+                    }
+                }
+            }
+        }
+        at += block.len();
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn braces_match_braces_and_brackets_brackets() {
+        for (text, length) in [
+            ("{}", Some(2)),
+            (r#"[{"a":["}]"]},[]],"b":[1]}"#, Some(17)),
+            ("[}", None),
+            (r#"{"a":[1}]"#, None),
+            ("[[]", None),
+            ("]", None),
+            ("", None),
+        ] {
+            assert_eq!(matching(text.as_bytes()), length, "{text}");
+        }
+        for depth in 1..=80 {
+            let text = "[{\"a\":".repeat(depth / 2)
+                + &"[".repeat(depth % 2)
+                + &"]".repeat(depth % 2)
+                + &"}]".repeat(depth / 2);
+            assert_eq!(matching(text.as_bytes()), (depth <= 64).then_some(text.len()), "{text}");
+        }
+    }
 
     #[test]
     fn strings_end_wherever_their_quote_stands() {

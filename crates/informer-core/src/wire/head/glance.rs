@@ -7,10 +7,11 @@ use memchr::memchr2;
 
 use super::ObjectHead;
 use crate::version::{ResourceVersion, Uid};
-use crate::wire::scan::Scanner;
+use crate::wire::is_scalar;
+use crate::wire::scan::{Scanner, matching};
 
-/// Reads up to the end of the metadata. `None` of all that is unusual, such as white space, escapes, a `null` or a
-/// missing name: then reading it in full tells what it is.
+/// Reads up to the end of the metadata. `None` where anything that matters is unusual, such as white space outside of
+/// what is passed over, an escape, a `null` or a missing name: then reading it in full tells what it is.
 pub(super) fn glance(json: &[u8]) -> Option<ObjectHead<'_>> {
     let mut cursor = Cursor { json, at: 0 };
     let (mut api_version, mut kind) = ("", "");
@@ -105,12 +106,13 @@ impl<'a> Cursor<'a> {
         content.iter().all(|byte| *byte >= b' ').then_some(content)
     }
 
-    /// Goes past a value.
+    /// Goes past a value, whose braces and brackets must match, so that it ends where any reader has it end.
     fn skip(&mut self) -> Option<()> {
         let rest = &self.json[self.at..];
         let length = match rest.first()? {
-            b'{' | b'[' | b'"' => Scanner::default().scan(rest).ok()??,
-            _ => rest.iter().position(|byte| matches!(byte, b',' | b'}' | b']'))?,
+            b'{' | b'[' => matching(rest)?,
+            b'"' => Scanner::default().scan(rest).ok()??,
+            _ => rest.iter().position(|byte| !is_scalar(*byte)).filter(|length| *length > 0)?,
         };
         self.at += length;
         Some(())

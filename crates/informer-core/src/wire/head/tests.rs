@@ -244,12 +244,14 @@ fn a_glance_ends_with_the_metadata() {
 proptest! {
     #[test]
     fn a_glance_sees_what_a_look_does(
-        before in prop::sample::subsequence(vec![r#""kind":"K""#, r#""apiVersion":"v1""#, r#""spec":{"metadata":{}}"#, r#""a":-1"#], 0..5),
+        before in prop::sample::subsequence(vec![r#""kind":"K""#, r#""apiVersion":"v1""#, r#""spec": {"a":1,"metadata":{"name":"no"}}"#, r#""a":-1.5E+7"#], 0..5),
         members in prop::collection::vec(prop::sample::select(vec![
             r#""name":"a""#, r#""name":"b""#, r#""n\u0061me":"c""#, r#""name":"\u0064""#, r#""name":null"#, r#""namespace":"n""#,
             r#""managedFields":[{"a":"\"]"}]"#, r#""managedFields":null"#, r#""uid":"u""#, r#" "uid" : "v" "#,
             r#""resourceVersion":"7""#, r#""annotations":{"managedFields":"}"}"#, r#""annotations":null"#, r#""annotations":7"#,
             r#""labels":{"name":"no","}":"{"}"#, r#""generation":1"#, r#""name":2"#,
+            r#""labels": {"a":"b","namespace":"no"}"#, r#""managedFields": [{"a":1}]"#, r#""generation": 1"#, r#""name": "e""#,
+            r#""ownerReferences": [[{"name":"no"},1], {"uid":"no"}]"#, r#""b":null "#, r#""annotations": {"uid":"no"}"#,
         ]), 0..6),
         after in prop::sample::subsequence(vec![r#""spec":{"a":1}"#, r#""status":{}"#], 0..3),
     ) {
@@ -267,5 +269,24 @@ proptest! {
         if let Ok(head) = ObjectHead::glance(Wire::Json(text.as_bytes())) {
             without_managed_fields(text.as_bytes(), &head, &mut Vec::new());
         }
+    }
+}
+
+#[test]
+fn g30_where_a_member_ends_is_not_guessed() {
+    for members in [
+        r#""managedFields":null"namespace":"n","uid":"u""#,
+        r#""generation":1"namespace":"n","uid":"u""#,
+        r#""generation":,"namespace":"n""#,
+        r#""labels":{"a":"b"}"namespace":"n""#,
+        r#""managedFields":[{"m":1},"namespace":"n"},"uid":"u"}"#,
+        r#""managedFields":[{"m":1],"namespace":"n"],"uid":"u""#,
+        r#""managedFields":[{[}],"namespace":"n"],"uid":"u""#,
+        r#""labels":{"a":"b"],"namespace":"n""#,
+        r#""managedFields":[{"m":"\"}],"namespace":"n""#,
+    ] {
+        let text = format!(r#"{{"metadata":{{"name":"a",{members}}},"spec":{{}}}}"#);
+        let glance = ObjectHead::glance(Wire::Json(text.as_bytes()));
+        assert!(matches!(glance, Err(HeadError::Malformed { .. })), "{text}: {glance:?}");
     }
 }
