@@ -1,8 +1,8 @@
 //! Where the braces, brackets and commas of a JSON text stand, without reading what is between them.
 //!
 //! The text is looked at in blocks of 64 bytes, with a bit for each byte: comparing is then a handful of vector
-//! instructions, and which bytes are within strings follows from the quotes by a running parity. A text costs
-//! less than two instructions a byte and some for each brace found, however short its strings are.
+//! instructions, and which bytes are within strings follows from the quotes by a running parity. To find the end
+//! of a generated Pod takes three instructions a byte (callgrind, SSE2), however short its strings are.
 
 use wide::u8x64;
 
@@ -65,7 +65,7 @@ impl Block {
         self.bytes.simd_eq(u8x64::splat(byte)).to_bitmask()
     }
 
-    /// `{` and `[`, which differ in a bit that no other byte has them differ in.
+    /// `{` and `[`: of all bytes only these are `{` once the bit is set in which they differ.
     #[inline]
     pub(super) fn opens(&self) -> u64 {
         (self.bytes | u8x64::splat(0x20)).simd_eq(u8x64::splat(b'{')).to_bitmask()
