@@ -5,7 +5,6 @@ mod json;
 mod key;
 mod map;
 mod seq;
-mod special;
 pub(crate) mod text;
 mod value;
 

@@ -9,8 +9,6 @@ mod raw;
 mod text;
 mod write;
 
-pub(crate) use text::{instant, parts};
-
 use crate::{Envelope, Error, Kind};
 
 /// Writes the object in these bytes as JSON, after what is in `out`.

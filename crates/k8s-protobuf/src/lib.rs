@@ -32,6 +32,7 @@ mod json;
 mod metadata;
 mod path;
 mod schema;
+mod special;
 mod utf8;
 mod wire;
 

@@ -230,6 +230,16 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// The number that says it in the tag before the value.
+    pub(crate) fn encoding(self) -> u8 {
+        match self {
+            Self::Varint(_) => 0,
+            Self::Fixed64(_) => 1,
+            Self::Bytes(_) => 2,
+            Self::Fixed32(_) => 5,
+        }
+    }
+
     /// The text.
     ///
     /// # Errors

@@ -12,10 +12,10 @@ use super::json::{self, Parts};
 use super::key::Key;
 use super::map::{Fields, Map, Variant};
 use super::seq::{Items, Seq};
-use super::special::{self, IntOrText, Schema};
 use super::text::{self, Short};
 use super::{Fault, MAX_DEPTH};
 use crate::schema::{FieldDef, FieldKind};
+use crate::special::{self, IntOrText, Schema};
 use crate::wire::{Reader, lossy};
 use crate::{Envelope, Error, Kind, MAGIC, utf8};
 
@@ -122,11 +122,15 @@ impl<'de> De<'de> {
                 let text = special::raw(self.bytes)?;
                 text.is_empty() || text.trim_ascii() == b"null"
             }
-            kind @ (FieldKind::PropsOrArray | FieldKind::PropsOrBool | FieldKind::PropsOrStringArray) => {
-                matches!(special::schema(kind, self.bytes)?, Schema::Null)
+            FieldKind::PropsOrArray | FieldKind::PropsOrBool | FieldKind::PropsOrStringArray => {
+                matches!(self.schema()?, Schema::Null)
             }
             _ => false,
         })
+    }
+
+    fn schema(&self) -> Result<Schema<'de>, Fault> {
+        special::schema(self.field.kind, self.bytes)?.ok_or_else(Fault::unordered)
     }
 
     /// What comes out of a `RawExtension`: JSON, or an object with its envelope.
@@ -155,7 +159,7 @@ impl<'de> De<'de> {
             }
             (Form::One, FieldKind::RawJson) => self.unwrapped()?.to_map(expected),
             (Form::One, FieldKind::PropsOrArray | FieldKind::PropsOrBool | FieldKind::PropsOrStringArray) => {
-                match special::schema(self.field.kind, self.bytes)? {
+                match self.schema()? {
                     Schema::One(schema) => Ok(Map::message(schema, self.field.message(), depth)),
                     _ => Err(self.mismatch(expected)),
                 }
@@ -176,16 +180,14 @@ impl<'de> De<'de> {
                 }
                 Ok(Seq::fields(self.bytes, 1, Form::Text, self.field, count, depth))
             }
-            (Form::One, FieldKind::PropsOrArray | FieldKind::PropsOrStringArray) => {
-                match special::schema(self.field.kind, self.bytes)? {
-                    Schema::Many(count) => {
-                        let is_schemas = self.field.kind == FieldKind::PropsOrArray;
-                        let form = if is_schemas { Form::Message } else { Form::Text };
-                        Ok(Seq::fields(self.bytes, 2, form, self.field, count, depth))
-                    }
-                    _ => Err(self.mismatch(expected)),
+            (Form::One, FieldKind::PropsOrArray | FieldKind::PropsOrStringArray) => match self.schema()? {
+                Schema::Many(count) => {
+                    let is_schemas = self.field.kind == FieldKind::PropsOrArray;
+                    let form = if is_schemas { Form::Message } else { Form::Text };
+                    Ok(Seq::fields(self.bytes, 2, form, self.field, count, depth))
                 }
-            }
+                _ => Err(self.mismatch(expected)),
+            },
             (Form::Json, _) if json::shape(self.bytes)? == json::Shape::Array => {
                 Ok(Seq::json(Parts::of(self.bytes)?, self.field, depth))
             }
@@ -250,7 +252,7 @@ impl<'de> De<'de> {
     fn to_bool(self, expected: &dyn Expected) -> Result<bool, Fault> {
         match (self.form, self.field.kind) {
             (Form::One, FieldKind::Bool) => Ok(self.varint()? != 0),
-            (Form::One, FieldKind::PropsOrBool) => match special::schema(self.field.kind, self.bytes)? {
+            (Form::One, FieldKind::PropsOrBool) => match self.schema()? {
                 Schema::Bool(value) => Ok(value),
                 _ => Err(self.mismatch(expected)),
             },
@@ -309,7 +311,7 @@ impl<'de> De<'de> {
                 },
                 FieldKind::RawJson => self.unwrapped()?.to_any()?,
                 FieldKind::PropsOrArray | FieldKind::PropsOrBool | FieldKind::PropsOrStringArray => {
-                    match special::schema(kind, self.bytes)? {
+                    match self.schema()? {
                         Schema::Null => Any::Null,
                         Schema::Bool(value) => Any::Bool(value),
                         Schema::One(_) => Any::Map(self.to_map(expected)?),

@@ -1,25 +1,12 @@
 //! Values as Go writes them in JSON.
 
 use crate::Error;
-use crate::de::text::{self, Short, ZERO_TIME};
+use crate::de::text::Short;
 use crate::error::malformed;
-use crate::wire::{Reader, Value, lossy};
+use crate::wire::lossy;
 
 /// How many objects and arrays may be within each other: what serde_json reads by default.
 pub(super) const LIMIT: usize = 127;
-
-/// The fields 1 to 3 of a small message, the last of each.
-#[inline]
-pub(crate) fn parts(message: &[u8]) -> Result<[Option<Value<'_>>; 3], Error> {
-    let mut parts = [None; 3];
-    let mut reader = Reader::new(message);
-    while let Some((number, value)) = reader.next()? {
-        if let Some(part) = parts.get_mut(number as usize - 1) {
-            *part = Some(value);
-        }
-    }
-    Ok(parts)
-}
 
 /// A text in quotes.
 #[inline]
@@ -141,39 +128,8 @@ pub(super) fn base64(bytes: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Seconds and microseconds of a time; `None` for Go's zero time. Only `MicroTime` has fractions.
-pub(crate) fn instant(message: &[u8], micro: bool) -> Result<Option<(i64, u32)>, Error> {
-    if message.is_empty() {
-        return Ok(None);
-    }
-    if let Some(seconds) = text::whole_seconds(message) {
-        return Ok(Some((seconds, 0)).filter(|time| *time != (ZERO_TIME, 0)));
-    }
-    let [seconds, nanos, _] = parts(message)?;
-    let seconds = seconds.map_or(Ok(0), Value::varint)? as i64;
-    let nanos = if micro { nanos.map_or(Ok(0), Value::varint)? as i32 } else { 0 };
-    // Go cuts towards zero, then carries.
-    let micros = nanos / 1000;
-    let seconds = seconds.saturating_add(micros.div_euclid(1_000_000).into());
-    let micros = micros.rem_euclid(1_000_000).unsigned_abs();
-    Ok(Some((seconds, micros)).filter(|time| *time != (ZERO_TIME, 0)))
-}
-
-/// A time of RFC 3339 in UTC: `Time` has seconds, `MicroTime` always six digits more.
-pub(super) fn time(message: &[u8], micro: bool, out: &mut Vec<u8>) -> Result<(), Error> {
-    match instant(message, micro)? {
-        None => out.extend_from_slice(b"null"),
-        Some((seconds, micros)) => quoted(&text::time(seconds, micro.then_some(micros)), out),
-    }
-    Ok(())
-}
-
-/// As Go's `Duration.String`, such as `1m30s` or `1.5ms`.
-pub(super) fn duration(nanos: i64, out: &mut Vec<u8>) {
-    quoted(&text::duration(nanos), out);
-}
-
-fn quoted(text: &Short, out: &mut Vec<u8>) {
+/// A text that needs no escapes.
+pub(super) fn quoted(text: &Short, out: &mut Vec<u8>) {
     out.push(b'"');
     out.extend_from_slice(text.as_str().as_bytes());
     out.push(b'"');

@@ -4,10 +4,11 @@ mod map;
 
 use map::map;
 
-use super::text::{self, parts};
-use super::{raw, text::LIMIT};
+use super::raw;
+use super::text::{self, LIMIT};
 use crate::error::malformed;
 use crate::schema::{FieldDef, FieldKind, MessageDef, flags};
+use crate::special::{self, IntOrText, Schema};
 use crate::wire::{Reader, Value};
 use crate::{Envelope, Error, Kind, is_protobuf};
 
@@ -177,10 +178,8 @@ fn single(field: &FieldDef, held: Value<'_>, depth: usize, out: &mut Vec<u8>) ->
         let empty = match (field.kind, held) {
             // What has no fields is a slice without items, or the zero time: pointers or not.
             (FieldKind::Bytes | FieldKind::StrList, Value::Bytes(bytes)) => bytes.is_empty(),
-            (FieldKind::Time | FieldKind::MicroTime, Value::Bytes(bytes)) => {
-                field.has(flags::OMIT_ZERO)
-                    && !pointer
-                    && text::instant(bytes, field.kind == FieldKind::MicroTime)?.is_none()
+            (kind @ (FieldKind::Time | FieldKind::MicroTime), Value::Bytes(bytes)) => {
+                field.has(flags::OMIT_ZERO) && !pointer && special::time(kind, bytes)?.is_none()
             }
             (FieldKind::Str, Value::Bytes(bytes)) => !pointer && bytes.is_empty(),
             (FieldKind::Bool | FieldKind::I64, Value::Varint(value)) => !pointer && value == 0,
@@ -260,24 +259,16 @@ fn value(field: &FieldDef, held: Value<'_>, depth: usize, out: &mut Vec<u8>) -> 
             Value::Fixed64(bits) => text::float(f64::from_bits(bits), out)?,
             _ => return Err(malformed("another encoding where a float should be").into()),
         },
-        FieldKind::Time => text::time(held.bytes()?, false, out)?,
-        FieldKind::MicroTime => text::time(held.bytes()?, true, out)?,
-        FieldKind::Duration => {
-            let [nanos, ..] = parts(held.bytes()?)?;
-            text::duration(nanos.map_or(Ok(0), Value::varint)? as i64, out);
-        }
-        FieldKind::Quantity => match parts(held.bytes()?)?[0].map_or(Ok(&[][..]), Value::bytes)? {
-            b"" => out.extend_from_slice(b"\"0\""),
-            quantity => text::string(quantity, out),
+        kind @ (FieldKind::Time | FieldKind::MicroTime) => match special::time(kind, held.bytes()?)? {
+            Some(time) => text::quoted(&time.text(), out),
+            None => out.extend_from_slice(b"null"),
         },
-        FieldKind::IntOrString => {
-            let [kind, int, string] = parts(held.bytes()?)?;
-            match kind.map_or(Ok(0), Value::varint)? {
-                0 => text::integer((int.map_or(Ok(0), Value::varint)? as i32).into(), out),
-                1 => text::string(string.map_or(Ok(&[][..]), Value::bytes)?, out),
-                _ => return Err(malformed("neither an integer nor a string").into()),
-            }
-        }
+        FieldKind::Duration => text::quoted(&special::duration(held.bytes()?)?, out),
+        FieldKind::Quantity => text::string(special::quantity(held.bytes()?)?, out),
+        FieldKind::IntOrString => match special::int_or_text(held.bytes()?)? {
+            IntOrText::Int(int) => text::integer(int.into(), out),
+            IntOrText::Text(string) => text::string(string, out),
+        },
         FieldKind::RawJson => raw_json(held.bytes()?, depth, out)?,
         FieldKind::StrList => strings(1, Reader::new(held.bytes()?), depth, out)?,
         FieldKind::PropsOrArray | FieldKind::PropsOrBool | FieldKind::PropsOrStringArray => {
@@ -288,7 +279,7 @@ fn value(field: &FieldDef, held: Value<'_>, depth: usize, out: &mut Vec<u8>) -> 
 }
 
 fn raw_json(bytes: &[u8], depth: usize, out: &mut Vec<u8>) -> Written {
-    match parts(bytes)?[0].map_or(Ok(&[][..]), Value::bytes)? {
+    match special::raw(bytes)? {
         b"" => out.extend_from_slice(b"null"),
         object if is_protobuf(object) => {
             let (kind, message) = Envelope::parse(object)?.message()?;
@@ -315,37 +306,24 @@ fn strings(number: u32, mut reader: Reader<'_>, depth: usize, out: &mut Vec<u8>)
 
 /// Writes a JSON schema, or what may stand instead of one.
 fn props(field: &FieldDef, bytes: &[u8], depth: usize, out: &mut Vec<u8>) -> Written {
-    // The array or the boolean has one number, the schema the other.
-    let schema_number = if field.kind == FieldKind::PropsOrBool { 2 } else { 1 };
-    let (mut schema, mut others, mut allows) = (None, false, false);
-    let mut reader = Reader::new(bytes);
-    while let Some((number, value)) = reader.next()? {
-        match number {
-            1 | 2 if number == schema_number && schema.is_some() => return Err(Stop::Order),
-            1 | 2 if number == schema_number => schema = Some(value.bytes()?),
-            1 => allows = value.varint()? != 0,
-            2 => others = true,
-            _ => {}
+    match special::schema(field.kind, bytes)?.ok_or(Stop::Order)? {
+        Schema::Null => out.extend_from_slice(b"null"),
+        Schema::Bool(allows) => out.extend_from_slice(if allows { b"true" } else { b"false" }),
+        Schema::One(schema) => message(field.message(), schema, depth, out)?,
+        Schema::Many(_) if field.kind == FieldKind::PropsOrStringArray => {
+            strings(2, Reader::new(bytes), depth, out)?;
         }
-    }
-    let schemas = |depth, out: &mut Vec<u8>| {
-        let (mut reader, depth) = (Reader::new(bytes), deeper(depth)?);
-        out.push(b'[');
-        while let Some((number, value)) = reader.next()? {
-            if number == 2 {
-                comma(out);
-                message(field.message(), value.bytes()?, depth, out)?;
+        Schema::Many(_) => {
+            let (mut reader, depth) = (Reader::new(bytes), deeper(depth)?);
+            out.push(b'[');
+            while let Some((number, value)) = reader.next()? {
+                if number == 2 {
+                    comma(out);
+                    message(field.message(), value.bytes()?, depth, out)?;
+                }
             }
+            out.push(b']');
         }
-        out.push(b']');
-        Ok::<(), Stop>(())
-    };
-    match (field.kind, schema) {
-        (FieldKind::PropsOrArray, _) if others => schemas(depth, out)?,
-        (FieldKind::PropsOrStringArray, _) if others => strings(2, Reader::new(bytes), depth, out)?,
-        (_, Some(schema)) => message(field.message(), schema, depth, out)?,
-        (FieldKind::PropsOrBool, None) => out.extend_from_slice(if allows { b"true" } else { b"false" }),
-        (_, None) => out.extend_from_slice(b"null"),
     }
     Ok(())
 }

@@ -6,8 +6,8 @@ use super::{Leaf, Step};
 use crate::Error;
 use crate::de::text;
 use crate::error::malformed;
-use crate::json::{instant, parts};
 use crate::schema::FieldKind;
+use crate::special::{self, Moment};
 use crate::wire::{Reader, Value, lossy};
 
 /// A value that has nothing in it, borrowed from the bytes.
@@ -199,6 +199,18 @@ impl<'a> Found<'a> {
     }
 }
 
+/// The fields 1 to 3 of a small message, the last of each.
+fn parts(message: &[u8]) -> Result<[Option<Value<'_>>; 3], Error> {
+    let mut parts = [None; 3];
+    let mut reader = Reader::new(message);
+    while let Some((number, value)) = reader.next()? {
+        if let Some(part) = parts.get_mut(number as usize - 1) {
+            *part = Some(value);
+        }
+    }
+    Ok(parts)
+}
+
 /// The value as JSON has it; `None` for what is left out or `null`.
 fn scalar<'a>(leaf: Leaf, found: &Found<'a>) -> Result<Option<Scalar<'a>>, Error> {
     if !found.there {
@@ -217,10 +229,10 @@ fn scalar<'a>(leaf: Leaf, found: &Found<'a>) -> Result<Option<Scalar<'a>>, Error
             Some(_) => return Err(malformed("another encoding where a float should be")),
         },
         FieldKind::Time | FieldKind::MicroTime => {
-            let micro = leaf.kind == FieldKind::MicroTime;
             let message = found.value.map_or(Ok(&[][..]), Value::bytes)?;
-            return Ok(instant(message, micro)?.map(|(seconds, micros)| {
-                if micro { Scalar::MicroTime { seconds, micros } } else { Scalar::Time { seconds } }
+            return Ok(special::time(leaf.kind, message)?.map(|time| match time {
+                Moment { seconds, micros: Some(micros) } => Scalar::MicroTime { seconds, micros },
+                Moment { seconds, micros: None } => Scalar::Time { seconds },
             }));
         }
         FieldKind::Duration => return Ok(Some(Scalar::Duration { nanos: number(found.parts[0])? as i64 })),

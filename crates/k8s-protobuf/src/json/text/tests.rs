@@ -76,22 +76,4 @@ proptest! {
         let written = text(|out| base64(&bytes, out));
         prop_assert_eq!(crate::encode::bytes(written.trim_matches('"')), Some(bytes));
     }
-
-    #[test]
-    fn times_are_read_back(seconds in -62_167_219_200i64..253_402_300_800, micros in 0u32..1_000_000) {
-        let mut message = Vec::new();
-        for (tag, value) in [(8, seconds as u64), (16, u64::from(micros * 1000))] {
-            crate::wire::put_varint(tag, &mut message);
-            crate::wire::put_varint(value, &mut message);
-        }
-        let written = text(|out| time(&message, true, out).unwrap());
-        let read = crate::encode::time(written.trim_matches('"'));
-        prop_assert_eq!(read, Some((seconds, i64::from(micros) * 1000)));
-    }
-
-    #[test]
-    fn durations_are_read_back(nanos: i64) {
-        let written = text(|out| duration(nanos, out));
-        prop_assert_eq!(crate::encode::duration(written.trim_matches('"')), Some(nanos));
-    }
 }

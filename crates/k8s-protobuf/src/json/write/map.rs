@@ -3,7 +3,7 @@
 use super::{Written, deeper, key, run, value, zero};
 use crate::Error;
 use crate::error::malformed;
-use crate::json::text::{self, parts};
+use crate::json::text;
 use crate::schema::FieldDef;
 use crate::wire::{Reader, Value};
 
@@ -19,10 +19,10 @@ pub(super) fn map(
     let before = out.len();
     out.push(b'{');
     let mut rest = *reader;
-    let mut last = entry(first)?;
+    let mut last = entry(field, first)?;
     map_entry(field, last, depth, out)?;
     while let Some(next) = run(field, &mut rest)? {
-        let next = entry(next)?;
+        let next = entry(field, next)?;
         if next.0 <= last.0 {
             out.truncate(before);
             return unsorted_map(field, first, reader, depth, out);
@@ -44,9 +44,9 @@ fn unsorted_map(
     depth: usize,
     out: &mut Vec<u8>,
 ) -> Written {
-    let mut entries = vec![entry(first)?];
+    let mut entries = vec![entry(field, first)?];
     while let Some(next) = run(field, reader)? {
-        entries.push(entry(next)?);
+        entries.push(entry(field, next)?);
     }
     // Stable, so that the last of a key is the first after turning all around.
     entries.reverse();
@@ -64,7 +64,7 @@ fn unsorted_map(
 }
 
 /// Key and value of an entry.
-fn entry(value: Value<'_>) -> Result<(&[u8], Option<Value<'_>>), Error> {
+fn entry<'a>(field: &FieldDef, value: Value<'a>) -> Result<(&'a [u8], Option<Value<'a>>), Error> {
     // Nearly all are two texts, one after the other.
     if let Value::Bytes(bytes) = value {
         let mut reader = Reader::new(bytes);
@@ -77,8 +77,19 @@ fn entry(value: Value<'_>) -> Result<(&[u8], Option<Value<'_>>), Error> {
             return Ok((key, Some(Value::Bytes(value))));
         }
     }
-    let [key, value, _] = parts(value.bytes()?)?;
-    Ok((key.map_or(Ok(&[][..]), Value::bytes)?, value))
+    let (mut key, mut held) = (&b""[..], None);
+    let mut parts = Reader::new(value.bytes()?);
+    while let Some((number, part)) = parts.next()? {
+        match number {
+            1 => key = part.bytes()?,
+            2 if part.encoding() != field.kind.encoding() => {
+                return Err(malformed("another encoding than that of the field"));
+            }
+            2 => held = Some(part),
+            _ => {}
+        }
+    }
+    Ok((key, held))
 }
 
 fn map_entry(

@@ -1,26 +1,27 @@
-//! The messages whose JSON is no object.
+//! The messages whose JSON is no object. Decoding and writing JSON read them with the same functions, so that both refuse
+//! the same bytes: each part that stands there is looked at, of which the last counts.
 
-use super::Fault;
-use super::text::{self, Short};
 use crate::Error;
+use crate::de::text::{self, Short};
 use crate::error::malformed;
 use crate::schema::FieldKind;
 use crate::wire::Reader;
 
 /// A `Time` or `MicroTime`.
-pub(super) struct Moment {
-    seconds: i64,
-    micros: Option<u32>,
+pub(crate) struct Moment {
+    pub(crate) seconds: i64,
+    /// `None` in a `Time`, which has no fractions.
+    pub(crate) micros: Option<u32>,
 }
 
 impl Moment {
-    pub(super) fn text(&self) -> Short {
+    pub(crate) fn text(&self) -> Short {
         text::time(self.seconds, self.micros)
     }
 }
 
 /// A `Time` or `MicroTime`; `None` for Go's zero, which is `null`.
-pub(super) fn time(kind: FieldKind, message: &[u8]) -> Result<Option<Moment>, Error> {
+pub(crate) fn time(kind: FieldKind, message: &[u8]) -> Result<Option<Moment>, Error> {
     if message.is_empty() {
         return Ok(None);
     }
@@ -38,7 +39,7 @@ pub(super) fn time(kind: FieldKind, message: &[u8]) -> Result<Option<Moment>, Er
         }
     }
     if kind == FieldKind::Time {
-        // Go reads no fractions here.
+        // Go does not look at fractions here.
         return Ok((seconds != text::ZERO_TIME).then_some(Moment { seconds, micros: None }));
     }
     let micros = nanos / 1000;
@@ -49,7 +50,7 @@ pub(super) fn time(kind: FieldKind, message: &[u8]) -> Result<Option<Moment>, Er
 }
 
 /// A `Duration`.
-pub(super) fn duration(message: &[u8]) -> Result<Short, Error> {
+pub(crate) fn duration(message: &[u8]) -> Result<Short, Error> {
     let mut nanos = 0;
     let mut fields = Reader::new(message);
     while let Some((number, value)) = fields.next()? {
@@ -61,36 +62,36 @@ pub(super) fn duration(message: &[u8]) -> Result<Short, Error> {
 }
 
 /// A `Quantity`.
-pub(super) fn quantity(message: &[u8]) -> Result<&[u8], Error> {
+pub(crate) fn quantity(message: &[u8]) -> Result<&[u8], Error> {
     Ok(match first(message)? {
-        Some(text) => text,
-        None => b"0",
+        b"" => b"0",
+        text => text,
     })
 }
 
 /// The text within a `RawExtension`, a `FieldsV1` or JSON; empty for none, which is `null`.
-pub(super) fn raw(message: &[u8]) -> Result<&[u8], Error> {
-    Ok(first(message)?.unwrap_or_default())
+pub(crate) fn raw(message: &[u8]) -> Result<&[u8], Error> {
+    first(message)
 }
 
-/// The bytes of field 1.
-fn first(message: &[u8]) -> Result<Option<&[u8]>, Error> {
-    let mut found = None;
+/// The bytes of field 1; empty if it is not there.
+fn first(message: &[u8]) -> Result<&[u8], Error> {
+    let mut found = &b""[..];
     let mut fields = Reader::new(message);
     while let Some((number, value)) = fields.next()? {
         if number == 1 {
-            found = Some(value.bytes()?);
+            found = value.bytes()?;
         }
     }
     Ok(found)
 }
 
-pub(super) enum IntOrText<'de> {
+pub(crate) enum IntOrText<'de> {
     Int(i32),
     Text(&'de [u8]),
 }
 
-pub(super) fn int_or_text(message: &[u8]) -> Result<IntOrText<'_>, Error> {
+pub(crate) fn int_or_text(message: &[u8]) -> Result<IntOrText<'_>, Error> {
     let (mut is_text, mut int, mut text) = (0, 0, &b""[..]);
     let mut fields = Reader::new(message);
     while let Some((number, value)) = fields.next()? {
@@ -109,7 +110,7 @@ pub(super) fn int_or_text(message: &[u8]) -> Result<IntOrText<'_>, Error> {
 }
 
 /// What stands for a schema: it, or something else.
-pub(super) enum Schema<'de> {
+pub(crate) enum Schema<'de> {
     Null,
     Bool(bool),
     One(&'de [u8]),
@@ -117,7 +118,8 @@ pub(super) enum Schema<'de> {
     Many(u32),
 }
 
-pub(super) fn schema(kind: FieldKind, message: &[u8]) -> Result<Schema<'_>, Fault> {
+/// What stands for a schema; `None` for one in more than one part, which has to be put together first.
+pub(crate) fn schema(kind: FieldKind, message: &[u8]) -> Result<Option<Schema<'_>>, Error> {
     let (mut schema, mut allows, mut many) = (None, false, 0u32);
     let mut fields = Reader::new(message);
     while let Some((number, value)) = fields.next()? {
@@ -127,7 +129,7 @@ pub(super) fn schema(kind: FieldKind, message: &[u8]) -> Result<Schema<'_>, Faul
             1 | 2 if is_bool == (number == 2) => {
                 let before = schema.replace(value.bytes()?);
                 if before.is_some() {
-                    return Err(Fault::unordered());
+                    return Ok(None);
                 }
             }
             2 => {
@@ -137,10 +139,13 @@ pub(super) fn schema(kind: FieldKind, message: &[u8]) -> Result<Schema<'_>, Faul
             _ => {}
         }
     }
-    Ok(match (schema, kind) {
+    Ok(Some(match (schema, kind) {
         (None, FieldKind::PropsOrBool) => Schema::Bool(allows),
         (_, FieldKind::PropsOrArray | FieldKind::PropsOrStringArray) if many > 0 => Schema::Many(many),
         (Some(schema), _) => Schema::One(schema),
         (None, _) => Schema::Null,
-    })
+    }))
 }
+
+#[cfg(test)]
+mod tests;
