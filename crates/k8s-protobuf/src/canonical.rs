@@ -8,7 +8,7 @@ use crate::error::malformed;
 use crate::schema::flags::{MAP, REPEATED};
 use crate::schema::{FieldDef, FieldKind, MessageDef};
 use crate::wire::{Reader, put_bytes, put_varint};
-use crate::{Envelope, Error, MAGIC};
+use crate::{Envelope, Error, MAGIC, special};
 
 /// The limit of messages in one another: what is decoded afterwards has it for objects and arrays.
 const MAX_DEPTH: usize = crate::de::MAX_DEPTH as usize;
@@ -37,8 +37,8 @@ enum Def {
 /// What to do with one field of a message.
 #[derive(Clone, Copy)]
 enum Plan {
-    /// All, each by itself, or the last only.
-    Values { all: bool },
+    /// All, each by itself, or the last only. Of this kind each is, whether it counts or not.
+    Values { kind: FieldKind, all: bool },
     /// A message whose order is of no account: all of it as one.
     Joined,
     /// All, each by itself, or all of them as one.
@@ -73,11 +73,12 @@ fn parts(def: Def, bytes: &[&[u8]], depth: usize, out: &mut Vec<u8>) -> Result<(
         let number = run[0].number;
         let Some(plan) = plan(def, number) else { continue };
         let last = &run[run.len() - 1..];
+        run.iter().try_for_each(|part| part.check(plan))?;
         // Go makes the value of a map's entry anew each time.
         let joined = if matches!(def, Def::Entry(_)) { last } else { run };
         let messages = || joined.iter().map(Part::message).collect::<Result<Vec<_>, _>>();
         match plan {
-            Plan::Values { all } => {
+            Plan::Values { all, .. } => {
                 (if all { run } else { last }).iter().for_each(|part| part.write(out));
             }
             Plan::Joined => {
@@ -165,14 +166,14 @@ fn plan(def: Def, number: u32) -> Option<Plan> {
         Def::Schema(field) => {
             let schema = Def::Message(field.message());
             match (field.kind, number) {
-                (FieldKind::PropsOrBool, 1) => Plan::Values { all: false },
+                (FieldKind::PropsOrBool, 1) => Plan::Values { kind: FieldKind::Bool, all: false },
                 (FieldKind::PropsOrBool, 2) | (_, 1) => Plan::Messages { def: schema, all: false },
                 (FieldKind::PropsOrArray, 2) => Plan::Messages { def: schema, all: true },
-                (_, 2) => Plan::Values { all: true },
+                (_, 2) => Plan::Values { kind: FieldKind::Str, all: true },
                 _ => return None,
             }
         }
-        Def::Entry(_) if number == 1 => Plan::Values { all: false },
+        Def::Entry(_) if number == 1 => Plan::Values { kind: FieldKind::Str, all: false },
         Def::Entry(field) if number == 2 => value(field, false),
         Def::Entry(_) => return None,
     })
@@ -190,11 +191,24 @@ fn value(field: &'static FieldDef, all: bool) -> Plan {
             Plan::Joined
         }
         // Of times, too, Go takes the last.
-        _ => Plan::Values { all },
+        kind => Plan::Values { kind, all },
     }
 }
 
 impl<'a> Part<'a> {
+    /// An error if this cannot be part of it: those who read fields in order look at each as well.
+    fn check(&self, plan: Plan) -> Result<(), Error> {
+        let Plan::Values { kind, all } = plan else { return self.message().map(drop) };
+        // Numbers that are repeated may stand together.
+        if self.encoding != kind.encoding() && !(all && self.encoding == 2) {
+            return Err(malformed("another encoding than that of the field"));
+        }
+        match kind {
+            FieldKind::Time | FieldKind::MicroTime => special::time(kind, self.bytes).map(drop),
+            _ => Ok(()),
+        }
+    }
+
     fn message(&self) -> Result<&'a [u8], Error> {
         if self.encoding == 2 { Ok(self.bytes) } else { Err(malformed("a number where bytes should be")) }
     }

@@ -36,8 +36,9 @@ use crate::{Envelope, Error, Kind};
 /// # Ok::<(), k8s_protobuf::Error>(())
 /// ```
 pub fn to_json(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
-    let (kind, message) = Envelope::parse(bytes)?.message()?;
-    message_to_json(kind, message, out)
+    let envelope = Envelope::parse(bytes)?;
+    let (kind, message) = envelope.message()?;
+    write(kind, !envelope.api_version.is_empty(), message, out)
 }
 
 /// Writes the object of this kind with this message as JSON, after what is in `out`. See [`to_json`]: this is for
@@ -46,13 +47,17 @@ pub fn to_json(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
 /// # Errors
 /// When the protobuf is malformed, the key of a map is not UTF-8, or what should be JSON is not. `out` is then as it was before.
 pub fn message_to_json(kind: Kind, message: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+    write(kind, true, message, out)
+}
+
+fn write(kind: Kind, is_versioned: bool, message: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
     let before = out.len();
     out.reserve(message.len() * 2);
-    let written = match write::object(kind, message, 0, out) {
+    let written = match write::object(kind, is_versioned, message, 0, out) {
         Err(write::Stop::Order) => {
             out.truncate(before);
             let canonical = crate::canonical::message(kind.message(), message)?;
-            write::object(kind, &canonical, 0, out)
+            write::object(kind, is_versioned, &canonical, 0, out)
         }
         written => written,
     };

@@ -19,6 +19,8 @@
 #[cfg(test)]
 extern crate self as k8s_protobuf;
 
+#[cfg(test)]
+mod agreement;
 mod canonical;
 #[cfg(test)]
 #[expect(dead_code, reason = "others compare the JSON")]

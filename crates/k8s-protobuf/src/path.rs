@@ -170,7 +170,7 @@ impl FieldPath {
     }
 
     /// Calls `found` with each value that stands there, in the order of the bytes: one or none, unless there is a `[*]` in
-    /// the path.
+    /// the path. A message that stands there in parts, as no server writes it, is gone through part by part.
     ///
     /// # Errors
     /// As [`read`](Self::read), after some of the values may have been found.

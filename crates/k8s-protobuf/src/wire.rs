@@ -68,7 +68,14 @@ impl<'a> Reader<'a> {
             return Ok(None);
         }
         let (number, encoding) = self.tag()?;
-        let value = match encoding {
+        Ok(Some((number, self.value(encoding)?)))
+    }
+
+    /// The value with this encoding.
+    #[cfg_attr(debug_assertions, inline)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn value(&mut self, encoding: u8) -> Result<Value<'a>, Broken> {
+        Ok(match encoding {
             0 => Value::Varint(self.varint()?),
             1 => Value::Fixed64(u64::from_le_bytes(self.array()?)),
             2 => {
@@ -76,9 +83,8 @@ impl<'a> Reader<'a> {
                 Value::Bytes(self.take(length)?)
             }
             5 => Value::Fixed32(u32::from_le_bytes(self.array()?)),
-            _ => return Err(Broken::Encoding.into()),
-        };
-        Ok(Some((number, value)))
+            _ => return Err(Broken::Encoding),
+        })
     }
 
     /// What stands before a field's value: its number, and the encoding of the value.

@@ -1,6 +1,6 @@
 //! Finding the end of a JSON value without looking at more of it than needed.
 
-use super::structure::{Block, Strings};
+use super::structure::{Block, Strings, braces};
 
 /// How deep a value may be nested; Go's decoder has the same limit.
 const MAX_DEPTH: u32 = 10_000;
@@ -84,36 +84,28 @@ impl Scanner {
 /// How many of the bytes are those of the object or array that they begin with. `None` if it does not end, is nested
 /// deeper than 64, or a brace is closed by a bracket or the other way round.
 pub(super) fn matching(bytes: &[u8]) -> Option<usize> {
-    let (mut strings, mut at) = (Strings::default(), 0);
     // What is open: a bit for each, set for arrays, that of the innermost the lowest.
     let (mut arrays, mut depth) = (0_u64, 0);
-    while at < bytes.len() {
-        let block = Block::of(&bytes[at..]);
-        let mut left = (block.opens() | block.closes()) & !strings.within(&block);
-        while left != 0 {
-            let found = at + left.trailing_zeros() as usize;
-            left &= left - 1;
-            match bytes[found] {
-                byte @ (b'{' | b'[') => {
-                    if depth == u64::BITS {
-                        return None;
-                    }
-                    arrays = arrays << 1 | u64::from(byte == b'[');
-                    depth += 1;
+    for at in braces(bytes) {
+        match bytes[at] {
+            byte @ (b'{' | b'[') => {
+                if depth == u64::BITS {
+                    return None;
                 }
-                byte => {
-                    if depth == 0 || (arrays & 1 == 1) != (byte == b']') {
-                        return None;
-                    }
-                    arrays >>= 1;
-                    depth -= 1;
-                    if depth == 0 {
-                        return Some(found + 1);
-                    }
+                arrays = arrays << 1 | u64::from(byte == b'[');
+                depth += 1;
+            }
+            byte => {
+                if depth == 0 || (arrays & 1 == 1) != (byte == b']') {
+                    return None;
+                }
+                arrays >>= 1;
+                depth -= 1;
+                if depth == 0 {
+                    return Some(at + 1);
                 }
             }
         }
-        at += block.len();
     }
     None
 }

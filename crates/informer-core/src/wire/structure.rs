@@ -22,12 +22,23 @@ const LANES: usize = 64;
 /// assert_eq!(found, b"{[,]}");
 /// ```
 pub fn structure(json: &[u8]) -> impl Iterator<Item = usize> {
+    outside_strings(json, |block| block.opens() | block.closes() | block.commas())
+}
+
+/// Where the braces and brackets stand.
+pub(super) fn braces(json: &[u8]) -> impl Iterator<Item = usize> {
+    outside_strings(json, |block| block.opens() | block.closes())
+}
+
+/// Where what `marks` finds in blocks stands, but for that in strings.
+#[inline]
+fn outside_strings(json: &[u8], marks: impl Fn(&Block) -> u64) -> impl Iterator<Item = usize> {
     let (mut strings, mut next, mut base, mut found) = (Strings::default(), 0, 0, 0_u64);
     std::iter::from_fn(move || {
         while found == 0 {
             let rest = json.get(next..).filter(|rest| !rest.is_empty())?;
             let block = Block::of(rest);
-            found = (block.opens() | block.closes() | block.commas()) & !strings.within(&block);
+            found = marks(&block) & !strings.within(&block);
             base = next;
             next += LANES;
         }

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::Fault;
 
-/// What a JSON text is, told by its first byte.
+/// What a JSON text is, told by its first byte; `null` wholly.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     Null,
@@ -23,15 +23,24 @@ pub(super) enum Shape {
 }
 
 pub(super) fn shape(text: &[u8]) -> Result<Shape, Fault> {
-    Ok(match text.trim_ascii_start().first() {
-        Some(b'n') => Shape::Null,
-        Some(b't' | b'f') => Shape::Bool,
-        Some(b'-' | b'0'..=b'9') => Shape::Number,
-        Some(b'"') => Shape::Text,
-        Some(b'[') => Shape::Array,
-        Some(b'{') => Shape::Object,
+    Ok(match trimmed(text) {
+        b"null" => Shape::Null,
+        [b't' | b'f', ..] => Shape::Bool,
+        [b'-' | b'0'..=b'9', ..] => Shape::Number,
+        [b'"', ..] => Shape::Text,
+        [b'[', ..] => Shape::Array,
+        [b'{', ..] => Shape::Object,
         _ => return Err(malformed()),
     })
+}
+
+/// Without what JSON takes as white space around it: less than Rust does.
+pub(super) fn trimmed(text: &[u8]) -> &[u8] {
+    let is_dark = |byte: &u8| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+    match (text.iter().position(is_dark), text.iter().rposition(is_dark)) {
+        (Some(first), Some(last)) => &text[first..=last],
+        _ => b"",
+    }
 }
 
 /// One value, whole and with nothing behind it.

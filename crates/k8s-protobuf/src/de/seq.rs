@@ -73,7 +73,8 @@ impl<'de> Seq<'de> {
             self.value.bytes = part.unwrap_or_default();
             return Ok(part.is_some());
         }
-        let own = self.value.field.kind.encoding();
+        // Those of a field, or messages or texts.
+        let own = if self.value.form == Form::One { self.value.field.kind.encoding() } else { 2 };
         loop {
             if !self.packed.is_empty() {
                 let mut reader = Reader::new(self.packed);
@@ -91,7 +92,7 @@ impl<'de> Seq<'de> {
             if number != self.number {
                 continue;
             }
-            if self.value.form != Form::One || encoding == own {
+            if encoding == own {
                 self.value.bytes = bytes;
                 return Ok(true);
             }

@@ -151,6 +151,13 @@ pub(crate) fn duration(nanos: i64) -> Short {
     text
 }
 
+/// As Go: without an exponent unless it is very large or small, so that whole numbers are integers. `NaN` and `inf`, which
+/// JSON does not have, are Rust's.
+pub(crate) fn float(value: f64) -> String {
+    let size = value.abs();
+    if size != 0.0 && !(1e-6..1e21).contains(&size) { format!("{value:e}") } else { value.to_string() }
+}
+
 /// Base64 with padding.
 pub(crate) fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -120,7 +120,7 @@ impl<'de> De<'de> {
             kind @ (FieldKind::Time | FieldKind::MicroTime) => special::time(kind, self.bytes)?.is_none(),
             FieldKind::RawJson => {
                 let text = special::raw(self.bytes)?;
-                text.is_empty() || text.trim_ascii() == b"null"
+                text.is_empty() || json::trimmed(text) == b"null"
             }
             FieldKind::PropsOrArray | FieldKind::PropsOrBool | FieldKind::PropsOrStringArray => {
                 matches!(self.schema()?, Schema::Null)
@@ -175,8 +175,11 @@ impl<'de> De<'de> {
             (Form::One, FieldKind::StrList) => {
                 let mut count = 0u32;
                 let mut fields = Reader::new(self.bytes);
-                while let Some((number, _)) = fields.next()? {
-                    count = count.saturating_add((number == 1).into());
+                while let Some((number, item)) = fields.next()? {
+                    if number == 1 {
+                        item.bytes()?;
+                        count = count.saturating_add(1);
+                    }
                 }
                 Ok(Seq::fields(self.bytes, 1, Form::Text, self.field, count, depth))
             }
@@ -367,6 +370,9 @@ impl<'de> De<'de> {
     }
 }
 
+/// Below it, an integer that is a float is written as it is.
+const TWO_TO_53: f64 = 9_007_199_254_740_992.0;
+
 impl Number {
     fn of(value: i64) -> Self {
         u64::try_from(value).map_or(Self::Signed(value), Self::Unsigned)
@@ -374,9 +380,17 @@ impl Number {
 
     /// Go writes a float without a fraction as an integer.
     fn of_float(value: f64) -> Self {
+        if value.abs() >= TWO_TO_53 {
+            // The fewest digits that tell it from its neighbours, and then zeros.
+            let written = text::float(value);
+            return match (written.parse(), written.parse()) {
+                (Ok(value), _) => Self::Unsigned(value),
+                (_, Ok(value)) => Self::Signed(value),
+                _ => Self::Float(value),
+            };
+        }
         let integer = value as i64;
-        let is_integer =
-            integer as f64 == value && integer != i64::MAX && (integer != 0 || value.is_sign_positive());
+        let is_integer = integer as f64 == value && (integer != 0 || value.is_sign_positive());
         if is_integer { Self::of(integer) } else { Self::Float(value) }
     }
 

@@ -1,7 +1,7 @@
 //! Values as Go writes them in JSON.
 
 use crate::Error;
-use crate::de::text::Short;
+use crate::de::text::{self, Short};
 use crate::error::malformed;
 use crate::wire::lossy;
 
@@ -92,15 +92,12 @@ pub(super) fn integer(value: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// As Go: without an exponent unless it is very large or small, so that whole numbers are integers.
+/// A number; JSON has no others.
 pub(super) fn float(value: f64, out: &mut Vec<u8>) -> Result<(), Error> {
     if !value.is_finite() {
         return Err(malformed("a number that JSON does not have"));
     }
-    let size = value.abs();
-    let text =
-        if size != 0.0 && !(1e-6..1e21).contains(&size) { format!("{value:e}") } else { format!("{value}") };
-    out.extend_from_slice(text.as_bytes());
+    out.extend_from_slice(text::float(value).as_bytes());
     Ok(())
 }
 

@@ -37,14 +37,25 @@ impl From<Stop> for Error {
 type Written = Result<(), Stop>;
 
 /// Writes an object with what it is. `depth` is how many objects and arrays are around it.
-pub(super) fn object(kind: Kind, bytes: &[u8], depth: usize, out: &mut Vec<u8>) -> Written {
+pub(super) fn object(
+    kind: Kind,
+    is_versioned: bool,
+    bytes: &[u8],
+    depth: usize,
+    out: &mut Vec<u8>,
+) -> Written {
     // The only kind that does not say what it is.
     if kind.name() == "WatchEvent" {
         return message(kind.message(), bytes, depth, out);
     }
     let depth = deeper(depth)?;
-    for part in ["{\"kind\":\"", kind.name(), "\",\"apiVersion\":\"", kind.api_version(), "\""] {
+    for part in ["{\"kind\":\"", kind.name(), "\""] {
         out.extend_from_slice(part.as_bytes());
+    }
+    if is_versioned {
+        for part in [",\"apiVersion\":\"", kind.api_version(), "\""] {
+            out.extend_from_slice(part.as_bytes());
+        }
     }
     fields(kind.message(), bytes, depth, out)?;
     out.push(b'}');
@@ -143,16 +154,42 @@ fn repeated(
     depth: usize,
     out: &mut Vec<u8>,
 ) -> Written {
-    let depth = deeper(depth)?;
+    let within = deeper(depth)?;
+    let before = out.len();
     key(field.name, out);
     out.push(b'[');
-    value(field, first, depth, out)?;
-    while let Some(item) = run(field, reader)? {
-        out.push(b',');
-        value(field, item, depth, out)?;
+    let start = out.len();
+    items(field, first, within, out)?;
+    while let Some(more) = run(field, reader)? {
+        items(field, more, within, out)?;
+    }
+    if out.len() == start {
+        // Numbers that stand together, but there are none.
+        out.truncate(before);
+        return absent(field, depth, out);
     }
     out.push(b']');
     Ok(())
+}
+
+/// Writes the items in one field: one, or numbers that stand together.
+#[inline]
+fn items(field: &FieldDef, held: Value<'_>, depth: usize, out: &mut Vec<u8>) -> Written {
+    let encoding = field.kind.encoding();
+    match held {
+        Value::Bytes(packed) if encoding != 2 => {
+            let mut packed = Reader::new(packed);
+            while !packed.rest().is_empty() {
+                comma(out);
+                value(field, packed.value(encoding).map_err(Error::from)?, depth, out)?;
+            }
+            Ok(())
+        }
+        held => {
+            comma(out);
+            value(field, held, depth, out)
+        }
+    }
 }
 
 /// The next value of the field, if it follows.
@@ -282,8 +319,9 @@ fn raw_json(bytes: &[u8], depth: usize, out: &mut Vec<u8>) -> Written {
     match special::raw(bytes)? {
         b"" => out.extend_from_slice(b"null"),
         object if is_protobuf(object) => {
-            let (kind, message) = Envelope::parse(object)?.message()?;
-            self::object(kind, message, depth, out)?;
+            let envelope = Envelope::parse(object)?;
+            let (kind, message) = envelope.message()?;
+            self::object(kind, !envelope.api_version.is_empty(), message, depth, out)?;
         }
         json => raw::copy(json, depth, out)?,
     }
@@ -328,9 +366,10 @@ fn props(field: &FieldDef, bytes: &[u8], depth: usize, out: &mut Vec<u8>) -> Wri
     Ok(())
 }
 
-/// A comma, unless this is the first item of an array.
+/// A comma, unless this is the first item of an array or the first entry of a map.
+#[inline]
 fn comma(out: &mut Vec<u8>) {
-    if out.last() != Some(&b'[') {
+    if !matches!(out.last(), Some(b'[' | b'{')) {
         out.push(b',');
     }
 }

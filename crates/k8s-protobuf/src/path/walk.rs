@@ -55,7 +55,7 @@ impl<'a> Scalar<'a> {
             Self::NotUtf8(bytes) => lossy(bytes),
             Self::Bool(value) => Cow::Borrowed(if value { "true" } else { "false" }),
             Self::Int(value) => Cow::Owned(value.to_string()),
-            Self::Float(value) => Cow::Owned(value.to_string()),
+            Self::Float(value) => Cow::Owned(text::float(value)),
             Self::Bytes(bytes) => Cow::Owned(text::base64(bytes)),
             Self::Time { seconds } => Cow::Owned(text::time(seconds, None).as_str().to_owned()),
             Self::MicroTime { seconds, micros } => {

@@ -1,8 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::wire::{put_bytes, put_varint};
-use crate::{Kind, from_message, message_to_json};
+use crate::wire::put_varint;
 
 fn instant(seconds: i64, nanos: i32) -> Vec<u8> {
     let mut message = Vec::new();
@@ -56,33 +55,5 @@ fn a_part_encoded_otherwise_is_refused_even_if_it_does_not_count() {
             _ => schema(kind, &message).map(drop),
         };
         assert!(matches!(read, Err(Error::Malformed { .. })), "{kind:?} {parts:?}");
-    }
-}
-
-#[test]
-fn writing_json_refuses_what_decoding_refuses() {
-    let pod = Kind::of("v1", "Pod").unwrap();
-    let metadata = |number: u32, bytes: &[u8]| {
-        let (mut metadata, mut pod) = (Vec::new(), Vec::new());
-        put_bytes(number, bytes, &mut metadata);
-        put_bytes(1, &metadata, &mut pod);
-        pod
-    };
-    for (message, taken) in [
-        // creationTimestamp, with fractions, and with fractions that are a text.
-        (metadata(8, &[8, 1, 16, 1]), true),
-        (metadata(8, &[8, 1, 18, 0]), false),
-        // A label whose value is there once, twice, and as a number before.
-        (metadata(11, &[10, 1, b'a', 18, 1, b'b']), true),
-        (metadata(11, &[10, 1, b'a', 18, 1, b'c', 18, 1, b'b']), true),
-        (metadata(11, &[10, 1, b'a', 16, 1, 18, 1, b'b']), false),
-    ] {
-        let mut json = Vec::new();
-        let written = message_to_json(pod, &message, &mut json);
-        let decoded = from_message::<serde_json::Value>(pod, &message);
-        assert_eq!((written.is_ok(), decoded.is_ok()), (taken, taken), "{message:?}");
-        if taken {
-            assert_eq!(serde_json::from_slice::<serde_json::Value>(&json).unwrap(), decoded.unwrap());
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! Maps, whose keys Go sorts.
 
-use super::{Written, deeper, key, run, value, zero};
+use super::{Written, comma, deeper, key, run, value, zero};
 use crate::Error;
 use crate::error::malformed;
 use crate::json::text;
@@ -16,28 +16,29 @@ pub(super) fn map(
 ) -> Written {
     let depth = deeper(depth)?;
     key(field.name, out);
-    let before = out.len();
     out.push(b'{');
+    // All keys before any value: what is written twice at every level takes time without end.
     let mut rest = *reader;
-    let mut last = entry(field, first)?;
-    map_entry(field, last, depth, out)?;
+    let mut last = entry(field, first)?.0;
     while let Some(next) = run(field, &mut rest)? {
-        let next = entry(field, next)?;
-        if next.0 <= last.0 {
-            out.truncate(before);
-            return unsorted_map(field, first, reader, depth, out);
+        let (next, _) = entry(field, next)?;
+        if next <= last {
+            return unsorted(field, first, reader, depth, out);
         }
         last = next;
-        out.push(b',');
-        map_entry(field, next, depth, out)?;
     }
-    *reader = rest;
+    map_entry(field, entry(field, first)?, depth, out)?;
+    while let Some(next) = run(field, reader)? {
+        out.push(b',');
+        map_entry(field, entry(field, next)?, depth, out)?;
+    }
     out.push(b'}');
     Ok(())
 }
 
-/// A map whose keys are not as Go sorts them, so that there may be two of a kind: the last counts.
-fn unsorted_map(
+/// The entries of a map whose keys are not as Go sorts them, so that there may be two of a kind: the last counts, but
+/// each is looked at.
+fn unsorted(
     field: &FieldDef,
     first: Value<'_>,
     reader: &mut Reader<'_>,
@@ -48,16 +49,16 @@ fn unsorted_map(
     while let Some(next) = run(field, reader)? {
         entries.push(entry(field, next)?);
     }
-    // Stable, so that the last of a key is the first after turning all around.
-    entries.reverse();
+    // Stable, so that those of a key stay in their order.
     entries.sort_by_key(|(key, _)| *key);
-    entries.dedup_by_key(|(key, _)| *key);
-    out.push(b'{');
-    for (at, entry) in entries.into_iter().enumerate() {
-        if at > 0 {
-            out.push(b',');
-        }
+    let mut entries = entries.into_iter().peekable();
+    while let Some(entry) = entries.next() {
+        let before = out.len();
+        comma(out);
         map_entry(field, entry, depth, out)?;
+        if entries.peek().is_some_and(|next| next.0 == entry.0) {
+            out.truncate(before);
+        }
     }
     out.push(b'}');
     Ok(())
