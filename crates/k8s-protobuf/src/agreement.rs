@@ -2,23 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::wire::{put_bytes, put_varint};
-use crate::{
-    Envelope, Error, FieldPath, Kind, from_message, from_slice, message_to_json, to_json,
-    without_managed_fields,
-};
-
-/// A message of fields with bytes in them.
-fn of(fields: &[(u32, &[u8])]) -> Vec<u8> {
-    let mut message = Vec::new();
-    fields.iter().for_each(|(number, bytes)| put_bytes(*number, bytes, &mut message));
-    message
-}
-
-/// The message that stands in others at these numbers.
-fn within(numbers: &[u32], message: &[u8]) -> Vec<u8> {
-    numbers.iter().rev().fold(message.to_vec(), |message, number| of(&[(*number, &message)]))
-}
+use crate::wire::put_varint;
+use crate::wire::testing::{fields, within};
+use crate::{Envelope, Error, FieldPath, Kind, from_message, from_slice, message_to_json, to_json};
 
 fn number(field: u8, value: u64) -> Vec<u8> {
     let mut message = vec![field << 3];
@@ -41,9 +27,9 @@ fn both(api_version: &str, kind: &str, message: &[u8]) -> Option<Value> {
 #[test]
 fn a_part_encoded_otherwise_is_refused_wherever_it_stands() {
     let label = |parts: &[&[u8]]| within(&[1, 11], &parts.concat());
-    let (key, value) = (of(&[(1, b"a")]), of(&[(2, b"b")]));
+    let (key, value) = (fields(&[(1, b"a")]), fields(&[(2, b"b")]));
     let twice_unsorted = |first: &[u8], last: &[u8]| {
-        let quantity = |key: &[u8], bytes: &[u8]| within(&[4], &of(&[(1, key), (2, bytes)]));
+        let quantity = |key: &[u8], bytes: &[u8]| within(&[4], &fields(&[(1, key), (2, bytes)]));
         [quantity(b"b", b""), quantity(b"a", first), quantity(b"a", last)].concat()
     };
     let cases: [(&str, &str, Vec<u8>, bool); 14] = [
@@ -54,14 +40,19 @@ fn a_part_encoded_otherwise_is_refused_wherever_it_stands() {
         ("v1", "Pod", label(&[&key, &value, &value]), true),
         ("v1", "Pod", label(&[&key, &number(2, 1), &value]), false),
         // Out of order, so that only the last of each field is left.
-        ("v1", "Pod", within(&[1], &[of(&[(17, b""), (2, b"x"), (2, b"a")])].concat()), true),
-        ("v1", "Pod", within(&[1], &[of(&[(17, b"")]), number(2, 1), of(&[(2, b"a")])].concat()), false),
-        ("v1", "Pod", within(&[1], &of(&[(17, b""), (8, &[18, 0]), (8, &[8, 1])])), false),
+        ("v1", "Pod", within(&[1], &fields(&[(17, b""), (2, b"x"), (2, b"a")])), true),
+        (
+            "v1",
+            "Pod",
+            within(&[1], &[fields(&[(17, b"")]), number(2, 1), fields(&[(2, b"a")])].concat()),
+            false,
+        ),
+        ("v1", "Pod", within(&[1], &fields(&[(17, b""), (8, &[18, 0]), (8, &[8, 1])])), false),
         // The first of two values of a key is no quantity.
-        ("metrics.k8s.io/v1beta1", "NodeMetrics", twice_unsorted(&of(&[(1, b"1")]), b""), true),
+        ("metrics.k8s.io/v1beta1", "NodeMetrics", twice_unsorted(&fields(&[(1, b"1")]), b""), true),
         ("metrics.k8s.io/v1beta1", "NodeMetrics", twice_unsorted(&number(1, 1), b""), false),
         // Verbs.
-        ("v1", "APIResourceList", within(&[2, 4], &of(&[(1, b"get")])), true),
+        ("v1", "APIResourceList", within(&[2, 4], &fields(&[(1, b"get")])), true),
         ("v1", "APIResourceList", within(&[2, 4], &number(1, 1)), false),
         // What begins as null does, and what only Rust takes as white space.
         ("apps/v1", "ControllerRevision", within(&[2, 1], b" null\n"), true),
@@ -73,21 +64,12 @@ fn a_part_encoded_otherwise_is_refused_wherever_it_stands() {
     assert_eq!(both("apps/v1", "ControllerRevision", &within(&[2, 1], b"\x0cnull")), None);
 }
 
-#[test]
-fn what_is_cut_leaves_what_can_be_decoded() {
-    let metadata = of(&[(17, b""), (2, b"x"), (2, b"a")]);
-    let mut scratch = Vec::new();
-    let message = of(&[(1, &metadata)]);
-    let short = without_managed_fields(&message, &mut scratch).unwrap();
-    assert_eq!(both("v1", "Pod", short).unwrap()["metadata"]["generateName"], "a");
-}
-
 /// Each level was written twice once the keys were seen to be unsorted, so that 768 bytes never ended.
 #[test]
 fn unsorted_maps_in_one_another_are_written_once() {
     let mut schema = Vec::new();
     for _ in 0..60 {
-        schema = of(&[(29, &of(&[(1, b"b"), (2, &schema)])), (29, b"")]);
+        schema = fields(&[(29, &fields(&[(1, b"b"), (2, &schema)])), (29, b"")]);
     }
     let value = both("apiextensions.k8s.io/v1", "CustomResourceDefinition", &within(&[2, 7, 4, 1], &schema));
     let mut value = &value.unwrap()["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
@@ -142,12 +124,12 @@ fn numbers_may_stand_together() {
         let pod = both("v1", "Pod", &pod).unwrap();
         pod["spec"]["securityContext"]["supplementalGroups"].clone()
     };
-    let (together, alone, none) = (of(&[(4, &[1, 2])]), number(4, 3), of(&[(4, b"")]));
+    let (together, alone, none) = (fields(&[(4, &[1, 2])]), number(4, 3), fields(&[(4, b"")]));
     assert_eq!(groups(&[&together]), json!([1, 2]));
     assert_eq!(groups(&[&none, &together, &alone, &none]), json!([1, 2, 3]));
     assert_eq!(groups(&[&none]), Value::Null);
-    assert_eq!(groups(&[&alone, &of(&[(1, b"")]), &together]), json!([3, 1, 2]));
-    let cut = within(&[2, 14], &of(&[(4, &[0x80])]));
+    assert_eq!(groups(&[&alone, &fields(&[(1, b"")]), &together]), json!([3, 1, 2]));
+    let cut = within(&[2, 14], &fields(&[(4, &[0x80])]));
     let pod = Kind::of("v1", "Pod").unwrap();
     assert_eq!(message_to_json(pod, &cut, &mut Vec::new()), Err(Error::Truncated));
 }

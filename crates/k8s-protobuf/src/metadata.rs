@@ -291,18 +291,13 @@ mod tests {
 
     use super::*;
     use crate::wire::put_bytes;
+    use crate::wire::testing::fields as message;
 
     /// `metadata` as field 1, with this content.
     fn object(metadata: &[u8]) -> Vec<u8> {
         let mut object = Vec::new();
         put_bytes(1, metadata, &mut object);
         object
-    }
-
-    fn message(fields: &[(u32, &[u8])]) -> Vec<u8> {
-        let mut message = Vec::new();
-        fields.iter().for_each(|(number, bytes)| put_bytes(*number, bytes, &mut message));
-        message
     }
 
     #[test]

@@ -319,6 +319,24 @@ pub(crate) fn put_bytes(number: u32, bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
+/// Messages to test with.
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::put_bytes;
+
+    /// A message of fields with bytes in them.
+    pub(crate) fn fields(fields: &[(u32, &[u8])]) -> Vec<u8> {
+        let mut message = Vec::new();
+        fields.iter().for_each(|(number, bytes)| put_bytes(*number, bytes, &mut message));
+        message
+    }
+
+    /// The bytes, within messages with these numbers.
+    pub(crate) fn within(numbers: &[u32], bytes: &[u8]) -> Vec<u8> {
+        numbers.iter().rev().fold(bytes.to_vec(), |inner, number| fields(&[(*number, &inner)]))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

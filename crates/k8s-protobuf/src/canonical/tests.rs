@@ -4,17 +4,12 @@ use serde_json::Value;
 
 use super::*;
 use crate::schema::flags::INLINE;
+use crate::wire::testing::fields;
 use crate::{Kind, corpus, from_message};
 
 /// The message of a pod, in order.
 fn pod(bytes: &[u8]) -> Vec<u8> {
     message(Kind::of("v1", "Pod").unwrap().message(), bytes).unwrap()
-}
-
-fn fields(fields: &[(u32, &[u8])]) -> Vec<u8> {
-    let mut message = Vec::new();
-    fields.iter().for_each(|(number, bytes)| put_bytes(*number, bytes, &mut message));
-    message
 }
 
 #[test]

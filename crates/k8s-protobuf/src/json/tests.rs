@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
-use crate::wire::{put_bytes, put_varint};
+use crate::wire::put_varint;
+use crate::wire::testing::within;
 use crate::{Envelope, Error, Kind, encode, message_to_json, to_json};
 
 fn kind(api_version: &str, name: &str) -> Kind {
@@ -13,15 +14,6 @@ fn written(kind: Kind, message: &[u8]) -> Result<Value, Error> {
     assert_eq!(&out[..6], b"before");
     result.inspect_err(|_| assert_eq!(out, b"before"))?;
     Ok(serde_json::from_slice(&out[6..]).unwrap())
-}
-
-/// A field within messages with these numbers.
-fn within(numbers: &[u32], field: &[u8]) -> Vec<u8> {
-    numbers.iter().rev().fold(field.to_vec(), |inner, number| {
-        let mut outer = Vec::new();
-        put_bytes(*number, &inner, &mut outer);
-        outer
-    })
 }
 
 fn field(number: u32, bytes: &[u8]) -> Vec<u8> {

@@ -92,7 +92,7 @@ pub(super) fn integer(value: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// A number; JSON has no others.
+/// A number that is neither infinite nor none, which JSON does not have.
 pub(super) fn float(value: f64, out: &mut Vec<u8>) -> Result<(), Error> {
     if !value.is_finite() {
         return Err(malformed("a number that JSON does not have"));
