@@ -4,6 +4,9 @@
 //! nodes that a clone still holds, once per clone taken, and changes the others in place: a batch of
 //! writes between two publications pays for each node once.
 
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::fmt;
@@ -402,125 +405,5 @@ fn merge_sparse<K: Clone, V: Clone>(children: &mut Vec<Child<K, V>>, at: usize) 
             into.extend(from);
         }
         _ => unreachable!("all leaves have the same depth"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[derive(Debug, Clone)]
-    enum Step {
-        Insert(u16, u32),
-        Remove(u16),
-        Snapshot,
-    }
-
-    fn steps() -> impl Strategy<Value = Vec<Step>> {
-        let step = prop_oneof![
-            6 => (0u16..900, any::<u32>()).prop_map(|(key, value)| Step::Insert(key, value)),
-            5 => (0u16..900).prop_map(Step::Remove),
-            1 => Just(Step::Snapshot),
-        ];
-        prop::collection::vec(step, 0..3000)
-    }
-
-    fn assert_same(map: &SortedMap<u16, u32>, model: &BTreeMap<u16, u32>) {
-        assert_eq!(map.len(), model.len());
-        assert!(map.iter().eq(model.iter()));
-        for key in (0..900).step_by(37) {
-            assert_eq!(map.get(&key), model.get(&key));
-            assert!(map.seek(|candidate| candidate.cmp(&key)).eq(model.range(key..)));
-            // Many keys may be equal to what is looked for: the keys of a namespace, of an indexed value.
-            let hundred = key / 100;
-            let from_hundred = map.seek(|candidate| (candidate / 100).cmp(&hundred));
-            assert!(from_hundred.eq(model.range(hundred * 100..)));
-        }
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
-        #[test]
-        fn g10_behaves_as_a_btreemap_and_snapshots_never_change(steps in steps()) {
-            let (mut map, mut model, mut snapshots) = (SortedMap::new(), BTreeMap::new(), Vec::new());
-            for step in steps {
-                match step {
-                    Step::Insert(key, value) => prop_assert_eq!(map.insert(key, value), model.insert(key, value)),
-                    Step::Remove(key) => prop_assert_eq!(map.remove(&key), model.remove(&key)),
-                    Step::Snapshot => snapshots.push((map.clone(), model.clone())),
-                }
-            }
-            assert_same(&map, &model);
-            for (map, model) in &snapshots {
-                assert_same(map, model);
-            }
-            snapshots.push((map, model));
-            for pair in snapshots.windows(2) {
-                assert_differences(&pair[0], &pair[1]);
-            }
-            let (first, last) = (snapshots.first().unwrap(), snapshots.last().unwrap());
-            assert_differences(first, last);
-            assert_differences(last, first);
-        }
-    }
-
-    type Both = (SortedMap<u16, u32>, BTreeMap<u16, u32>);
-
-    fn assert_differences((old_map, old): &Both, (new_map, new): &Both) {
-        let keys: BTreeSet<u16> = old.keys().chain(new.keys()).copied().collect();
-        for (after, wanted) in [(None, false), (Some(450), false), (None, true), (Some(450), true)] {
-            let told = new_map.differences(old_map, after.as_ref(), |value| wanted && value % 2 == 0);
-            let told: Vec<_> = told.map(|(key, was, is)| (*key, was.copied(), is.copied())).collect();
-            assert!(told.is_sorted());
-            assert!(
-                told.iter()
-                    .all(|(key, was, is)| *was == old.get(key).copied() && *is == new.get(key).copied())
-            );
-            let told: BTreeSet<u16> = told.into_iter().map(|(key, ..)| key).collect();
-            let due = |key: &&u16| {
-                let is = new.get(*key);
-                old.get(*key) != is || wanted && is.is_some_and(|value| value % 2 == 0)
-            };
-            let mut due = keys.iter().filter(|key| after.is_none_or(|after| **key > after)).filter(due);
-            assert!(due.all(|key| told.contains(key)));
-        }
-    }
-
-    #[test]
-    fn differences_of_maps_that_share_their_structure_visit_little() {
-        let mut map = SortedMap::new();
-        for key in 0..10_000u32 {
-            map.insert(key, key);
-        }
-        let before = map.clone();
-        map.insert(4_321, 0);
-        map.remove(&7_777);
-        map.insert(20_000, 0);
-        let told: Vec<_> = map.differences(&before, None, |_| false).collect();
-        assert!(told.len() <= 3 * WIDTH, "{} entries", told.len());
-        let changed = told.iter().filter(|(_, old, new)| old != new);
-        assert!(changed.map(|(key, ..)| **key).eq([4_321, 7_777, 20_000]));
-        assert_eq!(map.differences(&map.clone(), None, |_| false).count(), 0);
-        let wanted = map.clone();
-        assert!(map.differences(&wanted, None, |value| *value == 5_000).map(|(key, ..)| *key).eq([5_000]));
-    }
-
-    #[test]
-    fn entries_in_key_order_fill_their_leaves() {
-        let mut map = SortedMap::new();
-        for key in 0..10_000u32 {
-            map.insert(key, ());
-        }
-        let Node::Branch(children) = &*map.root else { panic!("10,000 entries need a branch") };
-        assert!(children.len() <= 10_000 / (WIDTH * WIDTH) + 1, "{} children", children.len());
-        assert_eq!(map.len(), 10_000);
-        for key in 0..10_000u32 {
-            assert_eq!(map.remove(&key), Some(()));
-        }
-        assert!(map.is_empty() && map.iter().next().is_none());
     }
 }
