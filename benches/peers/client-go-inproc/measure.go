@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // cpuTime is that of the process so far, user and system.
@@ -14,6 +16,30 @@ func cpuTime() time.Duration {
 		panic(err)
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// cores are those that the process may use.
+func cores() (cores []int) {
+	var all unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &all); err != nil {
+		panic(err)
+	}
+	for core := range 1024 {
+		if all.IsSet(core) {
+			cores = append(cores, core)
+		}
+	}
+	return cores
+}
+
+// pinTo keeps the goroutine on a thread of its own, and that on a core; the thread ends with the goroutine.
+func pinTo(core int) {
+	runtime.LockOSThread()
+	var one unix.CPUSet
+	one.Set(core)
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
+		panic(err)
+	}
 }
 
 // allocations counts those of the process so far.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -70,6 +71,8 @@ func lookups(quick bool) {
 	}
 }
 
+const readers = 10
+
 // writers counts how many writes of one goroutine get through while ten list without pause.
 func writers(quick bool) {
 	long := 3 * time.Second
@@ -81,7 +84,7 @@ func writers(quick bool) {
 		store := filled(cache.Indexers{}, keys, objects)
 		var stop atomic.Bool
 		ended := make(chan struct{})
-		for range 10 {
+		for range readers {
 			go func() {
 				for !stop.Load() {
 					store.List()
@@ -99,10 +102,49 @@ func writers(quick bool) {
 		}
 		figure(name("writers", count)+".per-second", float64(writes)/time.Since(began).Seconds())
 		stop.Store(true)
-		for range 10 {
+		for range readers {
 			<-ended
 		}
+		figure(name("writers", count)+".apart.per-second", apart(store, keys, objects, order, long))
 	}
+}
+
+// apart counts writes per second of one goroutine with a core of its own, while ten list on another.
+func apart(store cache.ThreadSafeStore, keys []string, objects []any, order []int, long time.Duration) float64 {
+	// Whoever is on a core has a place to run there: which of them runs is the kernel's to say, as with threads.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(readers + 1))
+	cores := cores()
+	if len(cores) < 2 {
+		panic("this takes two cores")
+	}
+	var stop atomic.Bool
+	ended, perSecond := make(chan struct{}), make(chan float64)
+	for range readers {
+		go func() {
+			pinTo(cores[1])
+			for !stop.Load() {
+				store.List()
+			}
+			ended <- struct{}{}
+		}()
+	}
+	go func() {
+		pinTo(cores[0])
+		time.Sleep(100 * time.Millisecond)
+		began, writes := time.Now(), 0
+		for time.Since(began) < long {
+			at := order[writes%len(order)]
+			store.Update(keys[at], objects[at])
+			writes++
+		}
+		perSecond <- float64(writes) / time.Since(began).Seconds()
+	}()
+	result := <-perSecond
+	stop.Store(true)
+	for range readers {
+		<-ended
+	}
+	return result
 }
 
 // memory measures what an entry of the store takes beyond its object and the text of its key, which are there before.

@@ -80,6 +80,11 @@ impl ObjectKey {
         })
     }
 
+    /// Whether both are clones of one key; equal keys may not be.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Bytes of the key's text, as counted by memory reports.
     #[must_use]
     pub fn byte_len(&self) -> usize {

@@ -4,6 +4,7 @@
 //! nodes that a clone still holds, once per clone taken, and changes the others in place: a batch of
 //! writes between two publications pays for each node once.
 
+mod near;
 #[cfg(test)]
 mod tests;
 
@@ -12,6 +13,8 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::slice;
 use std::sync::Arc;
+
+pub use near::Place;
 
 /// Entries of a leaf and children of a branch, at most. Wide nodes iterate fast and stay shallow; each
 /// write after a publication copies one leaf.
@@ -320,7 +323,13 @@ fn insert<K: Ord + Clone, V: Clone>(
 ) -> (Option<V>, Option<Child<K, V>>) {
     match Arc::make_mut(node) {
         Node::Leaf(entries) => {
-            let at = match entries.binary_search_by(|(candidate, _)| candidate.cmp(&key)) {
+            // Keys of a list come in order, each behind all others.
+            let behind_all = rightmost && entries.last().is_some_and(|(last, _)| *last < key);
+            let found = match behind_all {
+                true => Err(entries.len()),
+                false => entries.binary_search_by(|(candidate, _)| candidate.cmp(&key)),
+            };
+            let at = match found {
                 Ok(at) => return (Some(std::mem::replace(&mut entries[at].1, value)), None),
                 Err(at) => at,
             };
@@ -340,8 +349,12 @@ fn insert<K: Ord + Clone, V: Clone>(
             (None, Some(Child { first, node: Arc::new(Node::Leaf(right)) }))
         }
         Node::Branch(children) => {
-            let at = child_of(children, &|candidate: &K| candidate.cmp(&key));
-            let last = at + 1 == children.len();
+            let end = children.len() - 1;
+            let at = match rightmost && children[end].first <= key {
+                true => end,
+                false => child_of(children, &|candidate: &K| candidate.cmp(&key)),
+            };
+            let last = at == end;
             let (old, split) = insert(&mut children[at].node, key, value, rightmost && last);
             let Some(child) = split else { return (old, None) };
             children.insert(at + 1, child);

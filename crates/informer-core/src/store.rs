@@ -30,7 +30,9 @@
 //! ```
 
 mod building;
+mod hits;
 mod index;
+mod kept;
 mod replace;
 mod slots;
 mod snapshot;
@@ -41,14 +43,17 @@ mod tests;
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 
 pub use building::IndexBuild;
+pub use hits::IndexHits;
 pub use index::{Index, IndexError, IndexFault, IndexValues, panic_message};
 pub use replace::{ReplaceChange, Replacement};
-pub use snapshot::{Entry, IndexHits, Objects, Snapshot};
+pub use snapshot::{Entry, Objects, Snapshot};
 
+use crate::sorted_map::Place;
 use crate::{Item, ObjectKey, Record, ResourceVersion};
 use slots::{Numbers, Slot};
 use snapshot::Root;
@@ -60,6 +65,8 @@ pub struct Store<T> {
     numbers: Numbers,
     dirty: bool,
     faults: Vec<IndexFault>,
+    /// Behind the object that was found last, for lists come in order. A number that may be wrong, so unordered.
+    near: AtomicU64,
     published: Arc<ArcSwap<Root<T>>>,
 }
 
@@ -96,6 +103,7 @@ impl<T> Store<T> {
             numbers: Numbers::default(),
             dirty: false,
             faults: Vec::new(),
+            near: AtomicU64::new(Place::NONE.to_bits()),
         }
     }
 
@@ -111,10 +119,14 @@ impl<T> Store<T> {
         self.root.objects.get(key)
     }
 
-    /// The key and record of the object with this namespace and name, without building a key of them.
+    /// The key and record of the object with this namespace and name, without building a key of them. Cheapest for
+    /// objects in key order.
     #[must_use]
     pub fn find(&self, namespace: &str, name: &str) -> Option<(&ObjectKey, &Record<T>)> {
-        self.root.objects.find(|key| key.cmp_parts(namespace, name))
+        let near = Place::from_bits(self.near.load(Ordering::Relaxed));
+        let (found, next) = self.root.objects.find_near(near, |key| key.cmp_parts(namespace, name));
+        self.near.store(next.to_bits(), Ordering::Relaxed);
+        found
     }
 
     /// The number of objects as the writer sees it.

@@ -95,6 +95,9 @@ impl Goals<'_> {
                 times,
                 &value,
             );
+            let own = format!("writers.{objects}.apart.per-second");
+            let value = self.figures.ratio(&own, &format!("client-go.writers.{objects}.apart.per-second"));
+            self.at_least(&format!("… the writer on a core of its own; {objects} objects"), times, &value);
         }
     }
 
@@ -117,6 +120,9 @@ impl Goals<'_> {
             self.figure(&format!("100 of 1,000,000 by label ({how}): µs"), 100.0, &name(1_000_000));
             let value = self.figures.ratio(&name(1_000_000), &name(10_000));
             self.at_most(&format!("100 of 1,000,000 by label ({how}), over 100 of 10,000"), 1.5, &value);
+            let value = self.figures.ratio(&name(1_000_000), &format!("by-label.many-of-10000.{how}.us"));
+            let goal = format!("… over 100 of 10,000 in one of 100 such stores ({how})");
+            self.at_most(&goal, 1.5, &value);
         }
     }
 
@@ -174,6 +180,12 @@ impl Goals<'_> {
                 1.5,
                 &value,
             );
+            if what == "memory-bytes" {
+                continue;
+            }
+            let names = growth::SIZES.map(|objects| format!("growth.many-of-{objects}.{what}"));
+            let value = self.figures.growth(&names);
+            self.at_most("… in as many such stores as have 1M objects together", 1.5, &value);
         }
     }
 

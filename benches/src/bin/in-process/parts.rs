@@ -37,7 +37,7 @@ impl Part {
         match self {
             Self::Events => events::measure(quick),
             Self::Informers => return informers::measure(quick),
-            Self::Writers => writers::measure(quick),
+            Self::Writers => return writers::measure(quick),
             Self::Listing => listing::measure(quick),
             Self::ByLabel => by_label::measure(quick),
             Self::Relist => return relist::measure(quick),

@@ -1,4 +1,7 @@
 //! One thread writes, ten list without pause.
+//!
+//! *Apart*: the writer has a core of its own, and the readers share another, as on a machine of more than two. Else eleven
+//! threads share two cores, and it is the kernel that says how much of them the writer gets.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,9 +9,11 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use anyhow::{Context, Result};
 use informer_benches::{HEAP, cpu};
 use informer_core::Item;
 use informer_core::store::{Reader, Store};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::figures::print;
 use crate::objects::{Small, items, updated};
@@ -29,7 +34,7 @@ enum Reading {
     Collecting,
 }
 
-pub(crate) fn measure(quick: bool) {
+pub(crate) fn measure(quick: bool) -> Result<()> {
     HEAP.stop();
     for objects in [10_000, 160_000] {
         let items = items(objects);
@@ -43,14 +48,38 @@ pub(crate) fn measure(quick: bool) {
             for reading in [Reading::Nothing, Reading::Iterating, Reading::Collecting] {
                 let readers = if reading == Reading::Nothing { 0 } else { READERS };
                 let writes = if quick { WRITES / 8 } else { WRITES };
-                let written =
-                    beside(&store.reader(), readers, reading, || write(&mut store, &updates, batch, writes));
+                let written = beside(&store.reader(), readers, reading, None, || {
+                    write(&mut store, &updates, batch, writes)
+                });
                 let name = format!("writers.{objects}.batch-{batch}.{reading:?}").to_lowercase();
                 print(&format!("{name}.cpu-us"), written.cpu_us);
                 print(&format!("{name}.per-second"), written.per_second);
             }
         }
+        let times = if quick { 2 } else { 20 };
+        let written = apart(&mut store, &updates, times)?;
+        print(&format!("writers.{objects}.apart.per-second"), written);
     }
+    Ok(())
+}
+
+/// Writes per second beside readers who collect, on another core.
+fn apart(store: &mut Store<Small>, updates: &[Vec<Item<Small>>; 2], times: usize) -> Result<f64> {
+    let own = sched_getaffinity(None)?;
+    let mut cores = (0..CpuSet::MAX_CPU).filter(|core| own.is_set(*core)).map(|core| {
+        let mut set = CpuSet::new();
+        set.set(core);
+        set
+    });
+    let (first, second) = cores.next().zip(cores.next()).context("this takes two cores")?;
+    sched_setaffinity(None, &first)?;
+    let took = beside(&store.reader(), READERS, Reading::Collecting, Some(&second), || {
+        let began = Instant::now();
+        (0..times).for_each(|_| _ = write(store, updates, 1, WRITES));
+        began.elapsed()
+    });
+    sched_setaffinity(None, &own)?;
+    Ok((times * WRITES) as f64 / took.as_secs_f64())
 }
 
 struct Written {
@@ -79,12 +108,21 @@ fn write(store: &mut Store<Small>, updates: &[Vec<Item<Small>>; 2], batch: usize
     Written { cpu_us: cpu::micros_each(spent, writes), per_second }
 }
 
-/// Does `work` while readers read.
-fn beside<O>(reader: &Reader<Small>, readers: usize, reading: Reading, work: impl FnOnce() -> O) -> O {
+/// Does `work` while readers read, on a core of theirs if there is one.
+fn beside<O>(
+    reader: &Reader<Small>,
+    readers: usize,
+    reading: Reading,
+    core: Option<&CpuSet>,
+    work: impl FnOnce() -> O,
+) -> O {
     let (stop, begun) = (AtomicBool::new(false), Barrier::new(readers + 1));
     thread::scope(|scope| {
         for _ in 0..readers {
             scope.spawn(|| {
+                if let Some(core) = core {
+                    sched_setaffinity(None, core).expect("the core is there");
+                }
                 begun.wait();
                 while !stop.load(Ordering::Relaxed) {
                     read(reader, reading);

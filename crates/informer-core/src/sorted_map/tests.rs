@@ -1,3 +1,4 @@
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
@@ -78,6 +79,87 @@ fn assert_differences((old_map, old): &Both, (new_map, new): &Both) {
         let mut due = keys.iter().filter(|key| after.is_none_or(|after| **key > after)).filter(due);
         assert!(due.all(|key| told.contains(key)));
     }
+}
+
+/// Looks for `keys` with a compare that counts, each where the one before ended.
+fn looked_for(map: &SortedMap<u32, u32>, mut near: Place, keys: impl Iterator<Item = u32>) -> usize {
+    let count = Cell::new(0);
+    for key in keys {
+        let (found, next) = map.find_near(near, |candidate| {
+            count.set(count.get() + 1);
+            candidate.cmp(&key)
+        });
+        assert_eq!(found, map.find(|candidate| candidate.cmp(&key)));
+        near = next;
+    }
+    count.get()
+}
+
+#[test]
+fn keys_in_order_are_found_by_one_comparison_each() {
+    let mut map = SortedMap::new();
+    for key in 0..40_000u32 {
+        map.insert(2 * key, key);
+    }
+    let descent = 20;
+    assert!(looked_for(&map, Place::NONE, (0..80_000).step_by(2)) <= 40_000 + descent);
+    // One that is not there costs a search, and the next one is found again where it should be.
+    let with_a_gap = (0..1_000).filter(|key| key % 2 == 0 || *key == 501);
+    assert!(looked_for(&map, Place::NONE, with_a_gap) <= 500 + 3 * descent);
+    assert_eq!(map.find_near(Place::NONE, |candidate| candidate.cmp(&99_999)).0, None);
+}
+
+proptest! {
+    #[test]
+    fn a_place_that_is_wrong_changes_nothing(
+        (count, gone) in (0u32..3_000, 0u32..3_000),
+        places in prop::collection::vec(any::<u64>(), 8),
+        keys in prop::collection::vec(0u32..3_000, 40),
+    ) {
+        let mut map = SortedMap::new();
+        (0..count).for_each(|key| _ = map.insert(key, key));
+        let (_, before) = map.find_near(Place::NONE, |candidate| candidate.cmp(&(count / 2)));
+        (0..gone).for_each(|key| _ = map.remove(&(key * 7 % 3_000)));
+        looked_for(&map, before, keys.iter().copied());
+        for bits in places {
+            // As they would be for a tree of one to ten levels.
+            for level in 0..=10 {
+                let place = bits & ((1 << (6 * level)) - 1) | 1 << (6 * level);
+                looked_for(&map, Place::from_bits(place), keys.iter().copied());
+            }
+            looked_for(&map, Place::from_bits(bits), keys.iter().copied());
+        }
+    }
+}
+
+thread_local! {
+    static COMPARED: Cell<usize> = const { Cell::new(0) };
+}
+
+/// A key that counts how often it is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Counting(u32);
+
+impl Ord for Counting {
+    fn cmp(&self, other: &Self) -> Ordering {
+        COMPARED.set(COMPARED.get() + 1);
+        self.0.cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Counting {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+#[test]
+fn entries_in_key_order_are_compared_once_for_each_level() {
+    let mut map = SortedMap::new();
+    for key in 0..30_000 {
+        map.insert(Counting(key), ());
+    }
+    assert!(COMPARED.get() <= 3 * 30_000, "{} comparisons", COMPARED.get());
 }
 
 #[test]

@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use hashbrown::HashSet;
-
+use super::kept::Kept;
 use super::slots::Numbers;
 use super::table::Table;
 use super::{Change, Store};
@@ -15,14 +14,14 @@ pub struct Replacement<T> {
     changed: Table<T>,
     /// The places of `changed`.
     numbers: Numbers,
-    kept: HashSet<ObjectKey>,
+    kept: Kept,
 }
 
 impl<T> Replacement<T> {
     /// An empty list.
     #[must_use]
     pub fn new() -> Self {
-        Self { changed: Table::new(), numbers: Numbers::default(), kept: HashSet::new() }
+        Self { changed: Table::new(), numbers: Numbers::default(), kept: Kept::default() }
     }
 
     /// The list has `item`. The last one of a key counts.
@@ -85,14 +84,10 @@ impl<T> Store<T> {
         mut changes: impl FnMut(&ObjectKey, ReplaceChange<T>),
     ) {
         let Replacement { changed, numbers, kept } = list;
-        let gone: Vec<ObjectKey> = self
-            .root
-            .objects
-            .iter()
-            .map(|(key, _)| key)
-            .filter(|key| !kept.contains(*key) && changed.slot(key).is_none())
-            .cloned()
-            .collect();
+        let mut walk = kept.walk();
+        let held = self.root.objects.iter().map(|(key, _)| key);
+        let gone = held.filter(|key| !walk.contains(key) && changed.slot(key).is_none());
+        let gone: Vec<ObjectKey> = gone.cloned().collect();
         drop(kept);
         for key in &gone {
             let Some(old) = self.remove(key) else { continue };

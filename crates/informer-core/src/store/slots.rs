@@ -51,6 +51,23 @@ impl<V> Slots<V> {
         self.leaf(slot)?[place(slot)].as_ref()
     }
 
+    /// What is in several places. Goes down level by level, for all of them on each, so that memory which is far away is
+    /// waited for once in each level and not once for each place.
+    pub(super) fn get_each<const N: usize>(&self, slots: [Option<Slot>; N]) -> [Option<&V>; N] {
+        let slots = slots.map(|slot| slot.filter(|slot| self.reaches(*slot)));
+        let mut nodes = slots.map(|slot| slot.map(|slot| (slot, &self.root)));
+        for height in (1..=self.height).rev() {
+            nodes = nodes.map(|node| match node {
+                Some((slot, Node::Branch(children))) => Some((slot, &children[child(slot, height)])),
+                _ => None,
+            });
+        }
+        nodes.map(|node| match node {
+            Some((slot, Node::Leaf(values))) => values[place(slot)].as_ref(),
+            _ => None,
+        })
+    }
+
     /// Reads one place after another, fast where they are neighbours.
     pub(super) fn cursor(&self) -> Cursor<'_, V> {
         Cursor { slots: self, leaf: &[], of: Slot::MAX, siblings: &[], above: Slot::MAX }
@@ -306,6 +323,10 @@ mod tests {
             assert_eq!(cursor.get(slot), model.get(&slot));
         }
         assert_eq!(slots.get(Slot::MAX), None);
+        for first in (0..2000).step_by(97) {
+            let several = [Some(first), Some(1999 - first), None, Some(first / 2), Some(Slot::MAX)];
+            assert_eq!(slots.get_each(several), several.map(|slot| model.get(&slot?)));
+        }
     }
 
     proptest! {

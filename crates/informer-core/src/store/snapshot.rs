@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::iter::FusedIterator;
 use std::sync::Arc;
 
-use super::index::{Index, IndexError, Posting, Postings};
+use super::hits::IndexHits;
+use super::index::{Index, IndexError, Postings};
 use super::slots::Slot;
 use super::table::{Entries, Table};
-use crate::sorted_map::Iter;
 use crate::{ObjectKey, Record, ResourceVersion};
 
 /// One state of a store, for as long as it is kept. Cloning copies a pointer.
@@ -27,13 +26,6 @@ pub struct Objects<'a, T> {
     entries: Entries<'a, T>,
     /// Stop at the end of this namespace.
     namespace: Option<&'a str>,
-}
-
-/// Iterates over the objects filed under one value of an index, in key order.
-pub struct IndexHits<'a, T> {
-    root: &'a Root<T>,
-    postings: Iter<'a, Posting, Slot>,
-    value: &'a str,
 }
 
 impl<T> Snapshot<T> {
@@ -106,8 +98,7 @@ impl<T> Snapshot<T> {
     /// # Errors
     /// [`IndexError::Missing`] if the snapshot is older than the index, or of another store.
     pub fn by_index<'a>(&'a self, index: &Index<T>, value: &'a str) -> Result<IndexHits<'a, T>, IndexError> {
-        let postings = self.postings(index)?;
-        Ok(IndexHits { root: &self.0, postings: postings.starting_at(value), value })
+        Ok(IndexHits::new(&self.0, self.postings(index)?, value))
     }
 
     /// All values that `index` files something under, in order (`ListIndexFuncValues`).
@@ -207,25 +198,6 @@ impl<'a, T> Iterator for Objects<'a, T> {
     }
 }
 
-impl<'a, T> Iterator for IndexHits<'a, T> {
-    type Item = Entry<'a, T>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            let (posting, slot) = self.postings.next()?;
-            if *posting.value != *self.value {
-                return None;
-            }
-            // An index function that breaks its promise may leave a posting behind.
-            if let Some(entry) = self.root.entry(&posting.key, *slot) {
-                return Some(entry);
-            }
-        }
-    }
-}
-
-impl<T> FusedIterator for IndexHits<'_, T> {}
-
 impl<T> Clone for Snapshot<T> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
@@ -255,12 +227,6 @@ impl<T> fmt::Debug for Entry<'_, T> {
 impl<T> fmt::Debug for Objects<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Objects").field("namespace", &self.namespace).finish_non_exhaustive()
-    }
-}
-
-impl<T> fmt::Debug for IndexHits<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IndexHits").field("value", &self.value).finish_non_exhaustive()
     }
 }
 

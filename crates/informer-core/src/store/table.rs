@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 
 use super::slots::{Cursor, Numbers, Slot, Slots};
-use crate::sorted_map::{Iter, SortedMap};
+use crate::sorted_map::{Iter, Place, SortedMap};
 use crate::{ObjectKey, Record};
 
 /// Objects by key. A change of an object writes its place only; keys are written when objects come and go.
@@ -34,6 +34,11 @@ impl<T> Table<T> {
         self.records.get(slot)
     }
 
+    /// What is in several places, which are read at a time.
+    pub(super) fn records<const N: usize>(&self, slots: [Option<Slot>; N]) -> [Option<&Record<T>>; N] {
+        self.records.get_each(slots)
+    }
+
     pub(super) fn get(&self, key: &ObjectKey) -> Option<&Record<T>> {
         self.record(self.slot(key)?)
     }
@@ -42,6 +47,16 @@ impl<T> Table<T> {
     pub(super) fn find(&self, compare: impl Fn(&ObjectKey) -> Ordering) -> Option<(&ObjectKey, &Record<T>)> {
         let (key, slot) = self.keys.find(compare)?;
         Some((key, self.record(*slot)?))
+    }
+
+    /// [`find`](Self::find) by way of a place; see [`SortedMap::find_near`].
+    pub(super) fn find_near(
+        &self,
+        near: Place,
+        compare: impl Fn(&ObjectKey) -> Ordering,
+    ) -> (Option<(&ObjectKey, &Record<T>)>, Place) {
+        let (found, next) = self.keys.find_near(near, compare);
+        (found.and_then(|(key, slot)| Some((key, self.record(*slot)?))), next)
     }
 
     /// All objects in key order.
