@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"runtime"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -30,6 +33,28 @@ func cores() (cores []int) {
 		}
 	}
 	return cores
+}
+
+// keepTo keeps all threads of the process to some cores, and with them those that they will start.
+func keepTo(cores ...int) {
+	var some unix.CPUSet
+	for _, core := range cores {
+		some.Set(core)
+	}
+	threads, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		panic(err)
+	}
+	for _, thread := range threads {
+		id, err := strconv.Atoi(thread.Name())
+		if err == nil {
+			err = unix.SchedSetaffinity(id, &some)
+		}
+		// One may have ended meanwhile.
+		if err != nil && !errors.Is(err, unix.ESRCH) {
+			panic(err)
+		}
+	}
 }
 
 // pinTo keeps the goroutine on a thread of its own, and that on a core; the thread ends with the goroutine.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -109,19 +108,19 @@ func writers(quick bool) {
 	}
 }
 
-// apart counts writes per second of one goroutine with a core of its own, while ten list on another.
+// apart counts writes per second of one goroutine with a core of its own, while ten list on another, where the rest of the
+// process is too.
 func apart(store cache.ThreadSafeStore, keys []string, objects []any, order []int, long time.Duration) float64 {
-	// Whoever is on a core has a place to run there: which of them runs is the kernel's to say, as with threads.
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(readers + 1))
 	cores := cores()
 	if len(cores) < 2 {
 		panic("this takes two cores")
 	}
+	keepTo(cores[1])
+	defer keepTo(cores...)
 	var stop atomic.Bool
 	ended, perSecond := make(chan struct{}), make(chan float64)
 	for range readers {
 		go func() {
-			pinTo(cores[1])
 			for !stop.Load() {
 				store.List()
 			}

@@ -65,7 +65,7 @@ pub struct Store<T> {
     numbers: Numbers,
     dirty: bool,
     faults: Vec<IndexFault>,
-    /// Behind the object that was found last, for lists come in order. A number that may be wrong, so unordered.
+    /// Behind the object that was found last, for lists come in order. What is wrong here costs time only.
     near: AtomicU64,
     published: Arc<ArcSwap<Root<T>>>,
 }

@@ -63,10 +63,10 @@ fn together_a_million(objects: usize) {
     let all = SIZES[SIZES.len() - 1];
     let stores = all / objects;
     let items: Vec<Vec<Item<Small>>> = (0..stores).map(|_| items(objects)).collect();
-    let spent: Duration = items.iter().map(|items| fill(items)).sum();
+    let lists: Vec<Vec<Delta<Small>>> = items.iter().map(|items| listed(items)).collect();
+    let (spent, mut pipelines) = cpu::spent(|| lists.into_iter().map(filled).collect::<Vec<_>>());
     let name = format!("growth.many-of-{objects}");
     print(&format!("{name}.fill-ns"), 1000.0 * cpu::micros_each(spent, all));
-    let mut pipelines: Vec<Pipeline<Small>> = items.iter().map(|items| synced(items)).collect();
     let readers: Vec<_> = pipelines.iter().map(|pipeline| pipeline.store().reader()).collect();
     let (spent, values) = cpu::spent(|| {
         let list =
@@ -90,13 +90,19 @@ fn together_a_million(objects: usize) {
     print(&format!("{name}.update-ns"), 1000.0 * cpu::micros_each(spent, stores * of_each));
 }
 
+fn listed(items: &[Item<Small>]) -> Vec<Delta<Small>> {
+    items.iter().cloned().map(Delta::Listed).collect()
+}
+
+fn filled(listed: Vec<Delta<Small>>) -> Pipeline<Small> {
+    let mut pipeline = Pipeline::new();
+    list(&mut pipeline, listed.into_iter());
+    pipeline
+}
+
 fn fill(items: &[Item<Small>]) -> Duration {
-    let listed: Vec<Delta<Small>> = items.iter().cloned().map(Delta::Listed).collect();
-    let (spent, pipeline) = cpu::spent(|| {
-        let mut pipeline = Pipeline::new();
-        list(&mut pipeline, listed.into_iter());
-        pipeline
-    });
+    let listed = listed(items);
+    let (spent, pipeline) = cpu::spent(|| filled(listed));
     assert_eq!(pipeline.store().len(), items.len());
     spent
 }

@@ -1,7 +1,7 @@
 //! One thread writes, ten list without pause.
 //!
-//! *Apart*: the writer has a core of its own, and the readers share another, as on a machine of more than two. Else eleven
-//! threads share two cores, and it is the kernel that says how much of them the writer gets.
+//! *Apart*: the writer has a core of its own, and the readers share another. Else eleven threads share two cores, and it is
+//! the kernel that says how much of them the writer gets.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,10 +46,9 @@ pub(crate) fn measure(quick: bool) -> Result<()> {
         store.publish();
         for batch in [1, 16] {
             for reading in [Reading::Nothing, Reading::Iterating, Reading::Collecting] {
-                let readers = if reading == Reading::Nothing { 0 } else { READERS };
                 let writes = if quick { WRITES / 8 } else { WRITES };
-                let written = beside(&store.reader(), readers, reading, None, || {
-                    write(&mut store, &updates, batch, writes)
+                let written = beside(&store.reader(), reading, None, || {
+                    write(&mut store, [&updates[0][..writes / 2], &updates[1][..writes / 2]], batch)
                 });
                 let name = format!("writers.{objects}.batch-{batch}.{reading:?}").to_lowercase();
                 print(&format!("{name}.cpu-us"), written.cpu_us);
@@ -57,14 +56,23 @@ pub(crate) fn measure(quick: bool) -> Result<()> {
             }
         }
         let times = if quick { 2 } else { 20 };
-        let written = apart(&mut store, &updates, times)?;
-        print(&format!("writers.{objects}.apart.per-second"), written);
+        for reading in [Reading::Nothing, Reading::Iterating, Reading::Collecting] {
+            let written = apart(&mut store, &updates, reading, times)?;
+            let name = format!("writers.{objects}.apart.{reading:?}").to_lowercase();
+            print(&format!("{name}.cpu-us"), written.cpu_us);
+            print(&format!("{name}.per-second"), written.per_second);
+        }
     }
     Ok(())
 }
 
-/// Writes per second beside readers who collect, on another core.
-fn apart(store: &mut Store<Small>, updates: &[Vec<Item<Small>>; 2], times: usize) -> Result<f64> {
+/// Writes one by one beside readers on another core.
+fn apart(
+    store: &mut Store<Small>,
+    updates: &[Vec<Item<Small>>; 2],
+    reading: Reading,
+    times: usize,
+) -> Result<Written> {
     let own = sched_getaffinity(None)?;
     let mut cores = (0..CpuSet::MAX_CPU).filter(|core| own.is_set(*core)).map(|core| {
         let mut set = CpuSet::new();
@@ -73,13 +81,16 @@ fn apart(store: &mut Store<Small>, updates: &[Vec<Item<Small>>; 2], times: usize
     });
     let (first, second) = cores.next().zip(cores.next()).context("this takes two cores")?;
     sched_setaffinity(None, &first)?;
-    let took = beside(&store.reader(), READERS, Reading::Collecting, Some(&second), || {
-        let began = Instant::now();
-        (0..times).for_each(|_| _ = write(store, updates, 1, WRITES));
-        began.elapsed()
+    let written: Vec<Written> = beside(&store.reader(), reading, Some(&second), || {
+        // Through all objects, as client-go's does.
+        let parts = updates[0].chunks_exact(WRITES / 2).zip(updates[1].chunks_exact(WRITES / 2));
+        parts.cycle().take(times).map(|(there, back)| write(store, [there, back], 1)).collect()
     });
     sched_setaffinity(None, &own)?;
-    Ok((times * WRITES) as f64 / took.as_secs_f64())
+    let mean = |of: fn(&Written) -> f64| written.iter().map(of).sum::<f64>() / times as f64;
+    // The times that writes took are what has a mean.
+    let seconds = mean(|written| 1.0 / written.per_second);
+    Ok(Written { cpu_us: mean(|written| written.cpu_us), per_second: 1.0 / seconds })
 }
 
 struct Written {
@@ -88,11 +99,12 @@ struct Written {
 }
 
 /// The same writes each time, there and back.
-fn write(store: &mut Store<Small>, updates: &[Vec<Item<Small>>; 2], batch: usize, writes: usize) -> Written {
+fn write(store: &mut Store<Small>, updates: [&[Item<Small>]; 2], batch: usize) -> Written {
+    let writes = updates[0].len() + updates[1].len();
     let began = Instant::now();
     let mut spent = Duration::ZERO;
     for updates in updates {
-        let updates: Vec<Item<Small>> = updates[..writes / 2].to_vec();
+        let updates: Vec<Item<Small>> = updates.to_vec();
         let mut updates = updates.into_iter().peekable();
         spent += cpu::spent(|| {
             while updates.peek().is_some() {
@@ -109,13 +121,8 @@ fn write(store: &mut Store<Small>, updates: &[Vec<Item<Small>>; 2], batch: usize
 }
 
 /// Does `work` while readers read, on a core of theirs if there is one.
-fn beside<O>(
-    reader: &Reader<Small>,
-    readers: usize,
-    reading: Reading,
-    core: Option<&CpuSet>,
-    work: impl FnOnce() -> O,
-) -> O {
+fn beside<O>(reader: &Reader<Small>, reading: Reading, core: Option<&CpuSet>, work: impl FnOnce() -> O) -> O {
+    let readers = if reading == Reading::Nothing { 0 } else { READERS };
     let (stop, begun) = (AtomicBool::new(false), Barrier::new(readers + 1));
     thread::scope(|scope| {
         for _ in 0..readers {

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::{Node, SortedMap, child_of};
 
 /// Where in a map to look first, as [`SortedMap::find_near`] returned it. Good for any map and at any time: a place that
-/// is not the right one costs one comparison.
+/// is not the right one costs one comparison at most, and the way there.
 ///
 /// The way down from the root: a one, then six bits for each level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,13 +42,13 @@ impl Place {
     /// How far the bits of the root's level are from the right.
     fn shift(self) -> Option<u32> {
         let bits = self.0.checked_ilog2()?;
-        bits.checked_sub(BITS)
+        bits.checked_sub(BITS).filter(|shift| shift.is_multiple_of(BITS))
     }
 }
 
 impl<K, V> SortedMap<K, V> {
-    /// [`find`](Self::find), and the place of what comes next. Where that is looked for with this `near`, one comparison
-    /// is all it takes.
+    /// [`find`](Self::find), and the place of what comes next. Where that is looked for next, with this `near`, one
+    /// comparison is all it takes.
     pub fn find_near(&self, near: Place, compare: impl Fn(&K) -> Ordering) -> (Option<(&K, &V)>, Place) {
         if let Some(((key, value), next)) = self.at(near)
             && compare(key).is_eq()

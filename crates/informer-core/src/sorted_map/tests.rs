@@ -127,7 +127,9 @@ proptest! {
                 let place = bits & ((1 << (6 * level)) - 1) | 1 << (6 * level);
                 looked_for(&map, Place::from_bits(place), keys.iter().copied());
             }
-            looked_for(&map, Place::from_bits(bits), keys.iter().copied());
+            for length in 0..64 {
+                looked_for(&map, Place::from_bits(bits >> length), keys.iter().copied());
+            }
         }
     }
 }

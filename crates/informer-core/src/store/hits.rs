@@ -19,9 +19,11 @@ pub struct IndexHits<'a, T> {
     root: &'a Root<T>,
     postings: Iter<'a, Posting, Slot>,
     value: &'a str,
-    /// Looked up already; given from `given` on.
+    /// Looked up already; given from `given` on. One at first, for who wants no more.
     ahead: [Option<Entry<'a, T>>; TOGETHER],
     given: usize,
+    /// How many are looked up next.
+    together: usize,
     /// The postings of this value are at their end.
     at_end: bool,
 }
@@ -34,13 +36,14 @@ impl<'a, T> IndexHits<'a, T> {
             value,
             ahead: [None; TOGETHER],
             given: TOGETHER,
+            together: 1,
             at_end: false,
         }
     }
 
     fn look_up(&mut self) {
         let mut found = [None; TOGETHER];
-        for place in &mut found {
+        for place in &mut found[..self.together] {
             *place = self.postings.next().filter(|(posting, _)| *posting.value == *self.value);
             if place.is_none() {
                 self.at_end = true;
@@ -48,15 +51,16 @@ impl<'a, T> IndexHits<'a, T> {
             }
         }
         let records = self.root.objects.records(found.map(|found| found.map(|(_, slot)| *slot)));
-        // To clone an `Arc` waits for its count, and lets no other read begin meanwhile. To read it does not wait.
+        // Cloning an `Arc` is a locked operation, behind which no read begins before it is done. Plain reads of the
+        // counts overlap, and fetch them.
         for record in records.iter().flatten() {
             black_box(Arc::strong_count(&record.object));
         }
         for ((entry, found), record) in self.ahead.iter_mut().zip(found).zip(records) {
-            // An index function that breaks its promise may leave a posting behind.
+            // An index function that breaks its promise may leave a posting of a place that is empty.
             *entry = found.zip(record).map(|((posting, _), record)| Entry { key: &posting.key, record });
         }
-        self.given = 0;
+        (self.given, self.together) = (0, TOGETHER);
     }
 }
 

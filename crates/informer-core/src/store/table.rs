@@ -34,7 +34,7 @@ impl<T> Table<T> {
         self.records.get(slot)
     }
 
-    /// What is in several places, which are read at a time.
+    /// What is in several places, which are read together.
     pub(super) fn records<const N: usize>(&self, slots: [Option<Slot>; N]) -> [Option<&Record<T>>; N] {
         self.records.get_each(slots)
     }
