@@ -81,59 +81,40 @@ func writers(quick bool) {
 	for _, count := range []int{10_000, 160_000} {
 		keys, objects := objectsOf(count, 1)
 		store := filled(cache.Indexers{}, keys, objects)
-		var stop atomic.Bool
-		ended := make(chan struct{})
-		for range readers {
-			go func() {
-				for !stop.Load() {
-					store.List()
-				}
-				ended <- struct{}{}
-			}()
-		}
-		time.Sleep(100 * time.Millisecond)
-		began, writes := time.Now(), 0
 		order := shuffled(count)
-		for time.Since(began) < long {
-			at := order[writes%count]
-			store.Update(keys[at], objects[at])
-			writes++
+		write := func(at int) { store.Update(keys[order[at%count]], objects[order[at%count]]) }
+		shared := beside(func() { store.List() }, func() {}, write, long)
+		figure(name("writers", count)+".per-second", shared)
+		cores := cores()
+		if len(cores) < 2 {
+			panic("this takes two cores")
 		}
-		figure(name("writers", count)+".per-second", float64(writes)/time.Since(began).Seconds())
-		stop.Store(true)
-		for range readers {
-			<-ended
-		}
-		figure(name("writers", count)+".apart.per-second", apart(store, keys, objects, order, long))
+		// The writer has a core of its own; the readers are on another, and the rest of the process is too.
+		keepTo(cores[1])
+		apart := beside(func() { store.List() }, func() { pinTo(cores[0]) }, write, long)
+		keepTo(cores...)
+		figure(name("writers", count)+".apart.per-second", apart)
 	}
 }
 
-// apart counts writes per second of one goroutine with a core of its own, while ten list on another, where the rest of the
-// process is too.
-func apart(store cache.ThreadSafeStore, keys []string, objects []any, order []int, long time.Duration) float64 {
-	cores := cores()
-	if len(cores) < 2 {
-		panic("this takes two cores")
-	}
-	keepTo(cores[1])
-	defer keepTo(cores...)
+// beside counts how often one goroutine, which begins with prepare, writes in a second while ten read.
+func beside(read, prepare func(), write func(at int), long time.Duration) float64 {
 	var stop atomic.Bool
 	ended, perSecond := make(chan struct{}), make(chan float64)
 	for range readers {
 		go func() {
 			for !stop.Load() {
-				store.List()
+				read()
 			}
 			ended <- struct{}{}
 		}()
 	}
 	go func() {
-		pinTo(cores[0])
+		prepare()
 		time.Sleep(100 * time.Millisecond)
 		began, writes := time.Now(), 0
 		for time.Since(began) < long {
-			at := order[writes%len(order)]
-			store.Update(keys[at], objects[at])
+			write(writes)
 			writes++
 		}
 		perSecond <- float64(writes) / time.Since(began).Seconds()

@@ -14,7 +14,7 @@ use std::fmt;
 use std::slice;
 use std::sync::Arc;
 
-pub use near::Place;
+pub(crate) use near::Place;
 
 /// Entries of a leaf and children of a branch, at most. Wide nodes iterate fast and stay shallow; each
 /// write after a publication copies one leaf.

@@ -9,7 +9,7 @@ use super::{Node, SortedMap, child_of};
 ///
 /// The way down from the root: a one, then six bits for each level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place(u64);
+pub(crate) struct Place(u64);
 
 /// Of the number of an entry or child.
 const BITS: u32 = 6;
@@ -20,17 +20,15 @@ const _: () = assert!(super::WIDTH as u64 <= MASK);
 
 impl Place {
     /// Nowhere.
-    pub const NONE: Self = Self(0);
+    pub(crate) const NONE: Self = Self(0);
 
     /// The place as a number, to be kept in an atomic.
-    #[must_use]
-    pub fn to_bits(self) -> u64 {
+    pub(crate) fn to_bits(self) -> u64 {
         self.0
     }
 
     /// The place of which this is the number.
-    #[must_use]
-    pub fn from_bits(bits: u64) -> Self {
+    pub(crate) fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
 
@@ -49,7 +47,11 @@ impl Place {
 impl<K, V> SortedMap<K, V> {
     /// [`find`](Self::find), and the place of what comes next. Where that is looked for next, with this `near`, one
     /// comparison is all it takes.
-    pub fn find_near(&self, near: Place, compare: impl Fn(&K) -> Ordering) -> (Option<(&K, &V)>, Place) {
+    pub(crate) fn find_near(
+        &self,
+        near: Place,
+        compare: impl Fn(&K) -> Ordering,
+    ) -> (Option<(&K, &V)>, Place) {
         if let Some(((key, value), next)) = self.at(near)
             && compare(key).is_eq()
         {
