@@ -33,6 +33,7 @@ fn decode(c: &mut Criterion) {
     let mut scratch = Vec::new();
     assert_eq!(bare.message, without_managed_fields(&whole.message, &mut scratch).expect("a pod"));
     bare.run::<Pod>(c, "pod");
+    bare.run::<BySerde<Pod>>(c, "pod through serde");
     bare.run::<Metadata>(c, "metadata");
     bare.run::<Slim>(c, "ten fields");
     bare.run::<IgnoredAny>(c, "nothing");
@@ -53,7 +54,7 @@ impl Case {
         Self { kind, message: message.to_vec(), json }
     }
 
-    fn run<T: DeserializeOwned>(&self, c: &mut Criterion, name: &str) {
+    fn run<T: DeserializeOwned + 'static>(&self, c: &mut Criterion, name: &str) {
         let mut group = c.benchmark_group(name);
         group.bench_function("protobuf", |b| {
             b.iter(|| from_message::<T>(self.kind, black_box(&self.message)).expect("a pod"));
@@ -64,6 +65,10 @@ impl Case {
         group.finish();
     }
 }
+
+/// The same through serde, where there is a way of its own.
+#[derive(Deserialize)]
+struct BySerde<T>(T);
 
 /// All of the metadata and nothing else.
 #[derive(Deserialize)]

@@ -15,7 +15,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("say what to make: table or pairs")
+		return fmt.Errorf("say what to make: table, openapi or pairs")
 	}
 	kinds, err := kinds()
 	if err != nil {
@@ -28,9 +28,11 @@ func run(args []string) error {
 	switch args[0] {
 	case "table":
 		return writeTable(os.Stdout, s)
+	case "openapi":
+		return writeOpenapi(os.Stdout, s)
 	case "pairs":
 		return pairs(s, args[1:])
 	default:
-		return fmt.Errorf("%q is neither table nor pairs", args[0])
+		return fmt.Errorf("%q is neither table, openapi nor pairs", args[0])
 	}
 }

@@ -1,5 +1,7 @@
 //! Decoding into any type that serde can deserialize.
 
+#[cfg(feature = "k8s-openapi")]
+mod direct;
 mod fault;
 mod json;
 mod key;
@@ -53,7 +55,7 @@ pub(crate) const MAX_DEPTH: u8 = 128;
 /// assert_eq!(error.to_string(), ".: invalid type: map, expected a sequence");
 /// # Ok::<(), Error>(())
 /// ```
-pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
+pub fn from_slice<T: DeserializeOwned + 'static>(bytes: &[u8]) -> Result<T, Error> {
     let envelope = Envelope::parse(bytes)?;
     let (kind, message) = envelope.message()?;
     decode(kind, !envelope.api_version.is_empty(), message)
@@ -78,11 +80,19 @@ pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
 /// assert_eq!(pod.spec.unwrap().containers[0].name, "web");
 /// # Ok::<(), k8s_protobuf::Error>(())
 /// ```
-pub fn from_message<T: DeserializeOwned>(kind: Kind, message: &[u8]) -> Result<T, Error> {
+pub fn from_message<T: DeserializeOwned + 'static>(kind: Kind, message: &[u8]) -> Result<T, Error> {
     decode(kind, true, message)
 }
 
-fn decode<T: DeserializeOwned>(kind: Kind, is_versioned: bool, message: &[u8]) -> Result<T, Error> {
+fn decode<T: DeserializeOwned + 'static>(kind: Kind, is_versioned: bool, message: &[u8]) -> Result<T, Error> {
+    #[cfg(feature = "k8s-openapi")]
+    if let Some(object) = direct::decode(kind, message) {
+        return Ok(object);
+    }
+    by_serde(kind, is_versioned, message)
+}
+
+fn by_serde<T: DeserializeOwned>(kind: Kind, is_versioned: bool, message: &[u8]) -> Result<T, Error> {
     match T::deserialize(De::object(kind, is_versioned, message, 0)) {
         Ok(value) => Ok(value),
         Err(fault) if fault.is_unordered() => {

@@ -23,7 +23,7 @@ extern crate self as k8s_protobuf;
 mod agreement;
 mod canonical;
 #[cfg(test)]
-#[expect(dead_code, reason = "others compare the JSON")]
+#[cfg_attr(not(feature = "k8s-openapi"), expect(dead_code, reason = "others compare the JSON"))]
 #[path = "../tests/corpus/mod.rs"]
 mod corpus;
 mod de;

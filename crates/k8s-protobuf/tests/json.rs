@@ -1,5 +1,6 @@
 //! The JSON of objects is that which Go writes, and what is written from it is read as the same.
 
+#[expect(dead_code, reason = "others compare types")]
 mod corpus;
 
 use k8s_protobuf::{Error, Kind, Reader, Value as Encoded, encode, message_to_json};

@@ -1,5 +1,6 @@
 //! Go's protobuf and Go's JSON of the same objects are the same as a type that takes anything.
 
+#[expect(dead_code, reason = "others compare types")]
 mod corpus;
 
 use k8s_protobuf::{from_message, from_slice};

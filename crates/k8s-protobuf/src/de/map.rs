@@ -196,17 +196,7 @@ impl<'de> Map<'de> {
         self.value.field = field;
         self.value.form = Form::One;
         self.key = field.name;
-        Ok(if self.is_left_out()? { None } else { Some(true) })
-    }
-
-    /// Whether Go leaves out the value because it is zero.
-    fn is_left_out(&self) -> Result<bool, Fault> {
-        match self.value.field.left_out {
-            LeftOut::Never | LeftOut::Many => Ok(false),
-            LeftOut::Empty => Ok(self.value.bytes.is_empty()),
-            LeftOut::Told if self.value.field.kind.may_be_null() => self.value.is_null(),
-            LeftOut::Zero | LeftOut::Told => self.value.is_zero(),
-        }
+        Ok(if self.value.is_left_out()? { None } else { Some(true) })
     }
 
     /// What JSON has of a field that is absent.

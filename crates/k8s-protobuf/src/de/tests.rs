@@ -25,7 +25,7 @@ fn secret() -> Vec<u8> {
     )
 }
 
-fn error<T: DeserializeOwned>(body: &[u8]) -> String {
+fn error<T: DeserializeOwned + 'static>(body: &[u8]) -> String {
     from_slice::<T>(body).err().expect("it should not decode").to_string()
 }
 

@@ -14,7 +14,7 @@ use super::map::{Fields, Map, Variant};
 use super::seq::{Items, Seq};
 use super::text::{self, Short};
 use super::{Fault, MAX_DEPTH};
-use crate::schema::{FieldDef, FieldKind};
+use crate::schema::{FieldDef, FieldKind, LeftOut};
 use crate::special::{self, IntOrText, Schema};
 use crate::wire::{Reader, lossy};
 use crate::{Envelope, Error, Kind, MAGIC, utf8};
@@ -200,7 +200,7 @@ impl<'de> De<'de> {
     }
 
     #[inline]
-    fn varint(&self) -> Result<u64, Fault> {
+    pub(super) fn varint(&self) -> Result<u64, Fault> {
         // Nearly all numbers take one byte.
         match self.bytes {
             [] => Ok(0),
@@ -228,6 +228,16 @@ impl<'de> De<'de> {
             FieldKind::F64 => self.float()? == 0.0,
             _ => false,
         })
+    }
+
+    /// Whether Go leaves out the value, which is there, because it is zero.
+    pub(super) fn is_left_out(&self) -> Result<bool, Fault> {
+        match self.field.left_out {
+            LeftOut::Never | LeftOut::Many => Ok(false),
+            LeftOut::Empty => Ok(self.bytes.is_empty()),
+            LeftOut::Told if self.field.kind.may_be_null() => self.is_null(),
+            LeftOut::Zero | LeftOut::Told => self.is_zero(),
+        }
     }
 
     fn to_number(self, expected: &dyn Expected) -> Result<Number, Fault> {
