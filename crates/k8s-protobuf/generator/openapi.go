@@ -68,7 +68,9 @@ func writeOpenapi(out io.Writer, s *schemaDef) error {
 	fmt.Fprintf(w, "// Made by `go run . openapi` in crates/k8s-protobuf/generator from %s; do not edit.\n", strings.Join(versions, ", "))
 	fmt.Fprintln(w, "use std::any::{Any, TypeId};")
 	fmt.Fprintln(w)
-	fmt.Fprintln(w, "use super::{De, Field, Kind, Message, Read, message, object};")
+	fmt.Fprintln(w, "use crate::Kind;")
+	fmt.Fprintln(w)
+	fmt.Fprintln(w, "use super::{Message, Read, Source, fill, json, protobuf};")
 	fmt.Fprintln(w)
 	fmt.Fprintln(w, "objects! {")
 	var reached []*messageDef

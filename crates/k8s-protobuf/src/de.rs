@@ -84,9 +84,31 @@ pub fn from_message<T: DeserializeOwned + 'static>(kind: Kind, message: &[u8]) -
     decode(kind, true, message)
 }
 
+/// The object of a JSON text, read directly, where that can be done: one of the types of k8s-openapi that clusters have many
+/// objects of, as servers write it. `None` for anything else, which is for serde_json to decode, or to say what is wrong with it. What
+/// it returns is what serde_json would; arrays have no room to spare.
+///
+/// # Examples
+/// ```
+/// use k8s_openapi::api::core::v1::Pod;
+///
+/// let text = r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}"#;
+/// let pod: Pod = match k8s_protobuf::from_json(text) {
+///     Some(pod) => pod,
+///     None => serde_json::from_str(text)?,
+/// };
+/// assert_eq!(pod.metadata.name.as_deref(), Some("a"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[cfg(feature = "k8s-openapi")]
+#[must_use]
+pub fn from_json<T: 'static>(text: &str) -> Option<T> {
+    direct::from_json(text)
+}
+
 fn decode<T: DeserializeOwned + 'static>(kind: Kind, is_versioned: bool, message: &[u8]) -> Result<T, Error> {
     #[cfg(feature = "k8s-openapi")]
-    if let Some(object) = direct::decode(kind, message) {
+    if let Some(object) = direct::from_message(kind, message) {
         return Ok(object);
     }
     by_serde(kind, is_versioned, message)

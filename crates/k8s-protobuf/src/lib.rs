@@ -38,6 +38,8 @@ mod special;
 mod utf8;
 mod wire;
 
+#[cfg(feature = "k8s-openapi")]
+pub use de::from_json;
 pub use de::{from_message, from_slice};
 pub use envelope::{CONTENT_TYPE, Envelope, MAGIC, is_protobuf};
 pub use error::Error;

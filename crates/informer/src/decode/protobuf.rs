@@ -6,7 +6,10 @@ use serde::de::DeserializeOwned;
 use crate::error::DecodeError;
 
 /// Decodes the message of an object of this kind.
-pub(super) fn from_message<T: DeserializeOwned + 'static>(kind: Kind, message: &[u8]) -> Result<T, DecodeError> {
+pub(super) fn from_message<T: DeserializeOwned + 'static>(
+    kind: Kind,
+    message: &[u8],
+) -> Result<T, DecodeError> {
     k8s_protobuf::from_message(kind, message).map_err(describe)
 }
 

@@ -7,17 +7,40 @@ use proptest::prelude::*;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::decode;
 use super::messages::compare as compare_kind;
+use super::{from_json, from_message};
 use crate::de::by_serde;
 use crate::wire::testing::{fields, within};
 use crate::{Envelope, Kind, corpus, encode};
 
+/// Whether an object is read directly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Direct {
+    protobuf: bool,
+    json: bool,
+}
+
 /// Whether the object is read directly; it is what serde makes of it then.
-pub(super) fn compare<T: DeserializeOwned + PartialEq + Debug + 'static>(kind: Kind, message: &[u8]) -> bool {
-    let direct = decode::<T>(kind, message);
+pub(super) fn compare<T>(kind: Kind, message: &[u8], json: &[u8]) -> Direct
+where
+    T: DeserializeOwned + PartialEq + Debug + 'static,
+{
+    let protobuf = compare_protobuf::<T>(kind, message);
+    Direct { protobuf, json: std::str::from_utf8(json).is_ok_and(compare_json::<T>) }
+}
+
+fn compare_protobuf<T: DeserializeOwned + PartialEq + Debug + 'static>(kind: Kind, message: &[u8]) -> bool {
+    let direct = from_message::<T>(kind, message);
     if let Some(direct) = &direct {
         assert_eq!(Ok(direct), by_serde(kind, true, message).as_ref());
+    }
+    direct.is_some()
+}
+
+fn compare_json<T: DeserializeOwned + PartialEq + Debug + 'static>(json: &str) -> bool {
+    let direct = from_json::<T>(json);
+    if let Some(direct) = &direct {
+        assert_eq!(direct, &serde_json::from_str::<T>(json).expect(json));
     }
     direct.is_some()
 }
@@ -27,8 +50,8 @@ fn pod_kind() -> Kind {
 }
 
 /// A pod as a server would write it.
-fn pod() -> Vec<u8> {
-    let pod = json!({
+fn pod() -> Value {
+    json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {
             "name": "web-1", "namespace": "shop", "uid": "8d0b", "resourceVersion": "12",
@@ -52,8 +75,7 @@ fn pod() -> Vec<u8> {
                 "state": { "running": { "startedAt": "2026-01-02T03:04:07Z" } }, "lastState": {},
             }],
         },
-    });
-    message(&pod)
+    })
 }
 
 fn message(object: &Value) -> Vec<u8> {
@@ -64,9 +86,18 @@ fn message(object: &Value) -> Vec<u8> {
 
 #[test]
 fn an_object_as_servers_write_it_is_read_directly() {
-    let bytes = pod();
-    assert!(compare::<Pod>(pod_kind(), &bytes));
-    let pod = decode::<Pod>(pod_kind(), &bytes).unwrap();
+    let mut object = pod();
+    let bytes = message(&object);
+    assert!(compare_protobuf::<Pod>(pod_kind(), &bytes));
+    let pod = from_message::<Pod>(pod_kind(), &bytes).unwrap();
+    // What the fields of managedFields hold may be as deep as serde_json has a say in.
+    assert!(!compare_json::<Pod>(&object.to_string()));
+    object["metadata"].as_object_mut().unwrap().remove("managedFields");
+    for json in [object.to_string(), format!("{object:#}\n")] {
+        assert!(compare_json::<Pod>(&json), "{json}");
+        let pod = from_json::<Pod>(&json).unwrap();
+        assert_eq!(pod.spec.unwrap().containers.capacity(), 1);
+    }
     let spec = pod.spec.unwrap();
     assert_eq!(spec.containers.capacity(), 1, "the length is known beforehand");
     assert_eq!(spec.containers[0].ports.as_ref().unwrap()[0].container_port, 80);
@@ -77,9 +108,14 @@ fn an_object_as_servers_write_it_is_read_directly() {
 
 #[test]
 fn another_type_is_left_to_serde() {
-    assert!(decode::<Node>(pod_kind(), &pod()).is_none());
-    assert!(decode::<Value>(pod_kind(), &pod()).is_none());
-    assert!(decode::<Pod>(Kind::of("v1", "Node").unwrap(), b"").is_none());
+    assert!(from_message::<Node>(pod_kind(), &message(&pod())).is_none());
+    assert!(from_message::<Value>(pod_kind(), &message(&pod())).is_none());
+    assert!(from_message::<Pod>(Kind::of("v1", "Node").unwrap(), b"").is_none());
+    assert!(from_json::<Value>("{}").is_none());
+    assert!(from_json::<Node>(r#"{"apiVersion":"v1","kind":"Pod"}"#).is_none());
+    assert!(from_json::<Node>(r#"{"apiVersion":"v2","kind":"Node"}"#).is_none());
+    assert!(from_json::<Node>(r#"{"apiVersion":"v1","kind":"Node"}"#).is_some());
+    assert!(from_json::<Node>("{}").is_some());
 }
 
 #[test]
@@ -88,7 +124,7 @@ fn what_is_unusual_is_left_to_serde() {
     let named = |name: &[u8]| fields(&[(1, name)]);
     let whole = |metadata: &[u8], spec: &[u8]| fields(&[(1, metadata), (2, spec), (3, b"\x0a\x01P")]);
     let spec = fields(&[(2, &fields(&[(1, b"c"), (8, b"")]))]);
-    assert!(compare::<Pod>(pod_kind(), &whole(&named(b"a"), &spec)), "this is usual");
+    assert!(compare_protobuf::<Pod>(pod_kind(), &whole(&named(b"a"), &spec)), "this is usual");
     let group = |numbers: &[u8]| [spec.clone(), within(&[14, 4], numbers)].concat();
     for (what, message) in [
         ("a field twice", whole(&[named(b"a"), named(b"b")].concat(), &spec)),
@@ -98,11 +134,11 @@ fn what_is_unusual_is_left_to_serde() {
         ("an entry without a value", whole(&[named(b"a"), within(&[11, 1], b"k")].concat(), &spec)),
         ("numbers in one field", whole(&named(b"a"), &group(b"\x01\x02"))),
     ] {
-        assert!(decode::<Pod>(pod_kind(), &message).is_none(), "{what}");
+        assert!(from_message::<Pod>(pod_kind(), &message).is_none(), "{what}");
         assert!(by_serde::<Pod>(pod_kind(), true, &message).is_ok(), "{what}");
     }
     let broken = whole(&named(b"a"), &[0x12, 5]);
-    assert!(decode::<Pod>(pod_kind(), &broken).is_none());
+    assert!(from_message::<Pod>(pod_kind(), &broken).is_none());
     assert!(by_serde::<Pod>(pod_kind(), true, &broken).is_err());
 }
 
@@ -117,24 +153,92 @@ fn what_is_absent_is_what_json_has_of_it() {
         ("a probe without the message that is inline", probe(b"\x10\x01")),
         ("a probe whose service is null", probe(&within(&[1, 4], b"\x08\x50"))),
     ] {
-        assert!(compare::<Pod>(pod_kind(), &message), "{what}");
+        assert!(compare_protobuf::<Pod>(pod_kind(), &message), "{what}");
     }
 }
 
 #[test]
 fn what_is_read_directly_is_what_serde_reads() {
-    let mut kinds: BTreeMap<Kind, (usize, usize)> = BTreeMap::new();
+    let mut kinds: BTreeMap<Kind, [usize; 3]> = BTreeMap::new();
     for pair in fixtures() {
         let Some((kind, message)) = pair.message() else { continue };
-        let Some(is_direct) = compare_kind(kind, message) else { continue };
-        let (direct, all) = kinds.entry(kind).or_default();
-        *direct += usize::from(is_direct);
-        *all += 1;
+        let Some(direct) = compare_kind(kind, message, &pair.json) else { continue };
+        let counts = kinds.entry(kind).or_default();
+        counts[0] += usize::from(direct.protobuf);
+        counts[1] += usize::from(direct.json);
+        counts[2] += 1;
     }
-    let (direct, all) = kinds.values().fold((0, 0), |sum, kind| (sum.0 + kind.0, sum.1 + kind.1));
-    assert!(direct * 3 > all * 2, "only {direct} of {all}: {kinds:?}");
-    let never: Vec<_> = kinds.iter().filter(|(_, (direct, _))| *direct == 0).collect();
+    let [protobuf, json, all] = [0, 1, 2].map(|at| kinds.values().map(|counts| counts[at]).sum::<usize>());
+    assert!(protobuf * 3 > all * 2 && json * 3 > all, "{protobuf} and {json} of {all}: {kinds:?}");
+    let never: Vec<_> = kinds.iter().filter(|(_, counts)| counts[0] == 0).collect();
     assert!(never.is_empty(), "{never:?}");
+}
+
+#[test]
+fn json_that_is_unusual_is_left_to_serde() {
+    assert!(compare_json::<Pod>(r#" { "metadata" : { "name" : "a\u00e4\n" , "labels" : { } } } "#));
+    for (what, json) in [
+        ("a member twice", r#"{"metadata":{"name":"a","name":"b"}}"#),
+        ("an inline member twice", r#"{"spec":{"volumes":[{"name":"a","emptyDir":{},"emptyDir":{}}]}}"#),
+        ("a name that nobody knows", r#"{"metadata":{"name":"a","nickname":"b"}}"#),
+        ("a name with an escape", r#"{"metadata":{"n\u0061me":"a"}}"#),
+        ("null where the type has none", r#"{"metadata":null}"#),
+        ("the type of an object within", r#"{"metadata":{"kind":"ObjectMeta"}}"#),
+    ] {
+        assert!(from_json::<Pod>(json).is_none(), "{what}");
+        assert!(serde_json::from_str::<Pod>(json).is_ok(), "{what}");
+    }
+    for json in [
+        "",
+        "{",
+        "{}}",
+        "[]",
+        "null",
+        "{\"metadata\"}",
+        "{,}",
+        r#"{"metadata":{"name":"a",}}"#,
+        r#"{"metadata":{"name":"a"}"#,
+        r#"{"metadata":{"name":a}}"#,
+        r#"{"metadata":{"name":"\ud800"}}"#,
+        "{\"metadata\":{\"name\":\"a\nb\"}}",
+        r#"{"metadata":{"name":"a\"#,
+        r#"{"metadata":{"generation":1.0}}"#,
+        r#"{"metadata":{"generation":1e2}}"#,
+        r#"{"metadata":{"generation":-0}}"#,
+        r#"{"metadata":{"generation":01}}"#,
+        r#"{"metadata":{"generation":-}}"#,
+        r#"{"metadata":{"generation":99999999999999999999}}"#,
+        r#"{"metadata":{"creationTimestamp":"yesterday"}}"#,
+        r#"{"metadata":{"finalizers":[null]}}"#,
+        r#"{"metadata":{"finalizers":["a",]}}"#,
+        r#"{"metadata":{"finalizers":[,]}}"#,
+        r#"{"metadata":{"labels":{"a":null}}}"#,
+        r#"{"spec":{"priority":2147483648}}"#,
+        r#"{"spec":{"hostNetwork":tru}}"#,
+        r#"{"spec":{"hostNetwork":nulL}}"#,
+    ] {
+        assert!(from_json::<Pod>(json).is_none(), "{json}");
+        assert!(serde_json::from_str::<Pod>(json).is_err(), "{json}");
+    }
+    for json in [
+        r#"{"metadata":{"generation":null,"labels":null,"finalizers":[]},"spec":{"containers":null}}"#,
+        r#"{"metadata":{"generation":-12},"spec":{"hostNetwork":false,"priority":-2147483648}}"#,
+    ] {
+        assert!(compare_json::<Pod>(json), "{json}");
+    }
+}
+
+#[test]
+fn texts_of_every_length_end_where_they_end() {
+    for length in 0..40 {
+        for (at, text) in ["\\\"", "\\u0041", "ä"].into_iter().enumerate() {
+            let json = json!({ "metadata": { "name": "x".repeat(length) } }).to_string();
+            let json = json.replace("xxx", &format!("x{text}x"));
+            assert!(compare_json::<Pod>(&json), "{at} {json}");
+        }
+        let json = format!("{{\"metadata\":{{\"name\":\"{}\u{1f}\"}}}}", "x".repeat(length));
+        assert!(from_json::<Pod>(&json).is_none());
+    }
 }
 
 proptest! {
@@ -143,34 +247,61 @@ proptest! {
         pair in any::<prop::sample::Index>(),
         wrong in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
     ) {
-        let Some((kind, message)) = pair.get(fixtures()).message() else { return Ok(()) };
-        let mut message = message.to_vec();
+        let pair = pair.get(fixtures());
+        let Some((kind, message)) = pair.message() else { return Ok(()) };
+        let (mut message, mut json) = (message.to_vec(), pair.json.clone());
         for (at, byte) in wrong {
-            if !message.is_empty() {
-                let place = at.index(message.len());
-                message[place] = byte;
+            for bytes in [&mut message, &mut json] {
+                if !bytes.is_empty() {
+                    let place = at.index(bytes.len());
+                    bytes[place] = byte;
+                }
             }
         }
-        compare_kind(kind, &message);
+        compare_kind(kind, &message, &json);
     }
 
     #[test]
     fn a_pod_with_a_wrong_byte_is_read_as_serde_reads_it(at in any::<prop::sample::Index>(), byte: u8) {
-        let mut message = pod();
-        let at = at.index(message.len());
-        message[at] = byte;
-        compare::<Pod>(pod_kind(), &message);
+        let mut pod = pod();
+        let mut message = message(&pod);
+        pod["metadata"].as_object_mut().unwrap().remove("managedFields");
+        let mut json = pod.to_string().into_bytes();
+        let (in_message, in_json) = (at.index(message.len()), at.index(json.len()));
+        message[in_message] = byte;
+        json[in_json] = byte & 0x7f;
+        compare::<Pod>(pod_kind(), &message, &json);
+        // What has a meaning in JSON.
+        json[in_json] = b"{}[],:\"\\ntf0-.e \n"[usize::from(byte % 17)];
+        compare::<Pod>(pod_kind(), &message, &json);
     }
 }
 
 fn fixtures() -> &'static [corpus::Pair] {
     static PAIRS: LazyLock<Vec<corpus::Pair>> = LazyLock::new(|| {
         let is_direct = |pair: &corpus::Pair| {
-            pair.message().is_some_and(|(kind, message)| compare_kind(kind, message).is_some())
+            pair.message().is_some_and(|(kind, message)| compare_kind(kind, message, &pair.json).is_some())
         };
         let mut pairs: Vec<_> = corpus::pairs().into_iter().filter(is_direct).collect();
-        pairs.iter_mut().for_each(corpus::Pair::end_earlier);
+        for pair in &mut pairs {
+            pair.end_earlier();
+            let mut object: Value = serde_json::from_slice(&pair.json).unwrap();
+            without_managed_fields(&mut object);
+            pair.json = object.to_string().into_bytes();
+        }
         pairs
     });
     &PAIRS
+}
+
+/// What the fields of managedFields hold is left to serde.
+fn without_managed_fields(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.remove("managedFields");
+            members.values_mut().for_each(without_managed_fields);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_managed_fields),
+        _ => {}
+    }
 }

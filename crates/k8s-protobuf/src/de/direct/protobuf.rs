@@ -1,0 +1,265 @@
+//! Protobuf, as servers write it: fields in the order of their numbers, in their shortest form.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use k8s_openapi::Resource;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use k8s_openapi::jiff::Timestamp;
+use serde::de::DeserializeOwned;
+
+use super::super::text::ZERO_TIME;
+use super::super::value::{De, Form};
+use super::{Message, Read, Source};
+use crate::schema::flags::{INLINE, MAP, OMIT_EMPTY, POINTER};
+use crate::schema::{FieldDef, FieldKind, LeftOut, MessageDef};
+use crate::special::{self, IntOrText};
+use crate::wire::Reader;
+use crate::{Kind, utf8};
+
+/// The object, if it is of its type's kind.
+pub(super) fn object<'de, T: Message<De<'de>> + Default + Resource>(
+    kind: Kind,
+    message: &'de [u8],
+) -> Option<T> {
+    if (kind.api_version(), kind.name()) != (T::API_VERSION, T::KIND) {
+        return None;
+    }
+    let mut object = T::default();
+    fill(&mut object, message, kind.message(), 0, 1)?;
+    Some(object)
+}
+
+/// Reads the fields of a message, which stand at this depth. `outer` is the number of the message within its parent's JSON.
+fn fill<'de>(
+    object: &mut dyn Message<De<'de>>,
+    bytes: &'de [u8],
+    def: &'static MessageDef,
+    outer: u16,
+    depth: u8,
+) -> Option<()> {
+    let (mut rest, mut at) = (bytes, 0);
+    while !rest.is_empty() {
+        let value = match def.take(rest, at) {
+            Some(taken) => {
+                (rest, at) = (taken.rest, taken.next);
+                if taken.is_left_out {
+                    continue;
+                }
+                De { bytes: taken.bytes, field: taken.field, count: 0, form: Form::One, depth }
+            }
+            None => {
+                let mut reader = Reader::new(rest);
+                let (number, encoding) = reader.tag().ok()?;
+                let place = def.place(number)?;
+                let field = &def.fields[place];
+                if place < at || field.tag & 7 != u16::from(encoding) {
+                    return None;
+                }
+                absent(object, def, at..place, outer, depth)?;
+                at = place + 1;
+                let bytes = reader.payload(encoding).ok()?;
+                let mut value = De { bytes, field, count: 0, form: Form::One, depth };
+                if field.has(INLINE) {
+                    rest = reader.rest();
+                    inline(object, bytes, field, outer, depth)?;
+                    continue;
+                }
+                if field.left_out == LeftOut::Many {
+                    value.count = 1;
+                    while let Some(next) = next_of_run(reader, number, encoding)? {
+                        reader = next;
+                        value.count = value.count.saturating_add(1);
+                    }
+                    value.bytes = &rest[..rest.len() - reader.rest().len()];
+                    value.form = if field.has(MAP) { Form::Entries } else { Form::Run };
+                }
+                rest = reader.rest();
+                if value.is_left_out().ok()? {
+                    continue;
+                }
+                value
+            }
+        };
+        object.set(outer | u16::from(value.field.number), value)?;
+    }
+    absent(object, def, at..def.fields.len(), outer, depth)
+}
+
+/// What JSON has of these fields, which are absent.
+fn absent(
+    object: &mut dyn Message<De<'_>>,
+    def: &'static MessageDef,
+    places: Range<usize>,
+    outer: u16,
+    depth: u8,
+) -> Option<()> {
+    if def.are_left_out(places.start, places.end) {
+        return Some(());
+    }
+    for field in def.fields[places].iter().filter(|field| !field.is_left_out()) {
+        if field.has(INLINE) {
+            inline(object, &[], field, outer, depth)?;
+            continue;
+        }
+        let is_null = field.has(POINTER) && !field.has(OMIT_EMPTY);
+        let form = if is_null { Form::Null } else { Form::One };
+        let value = De { bytes: &[], field, count: 0, form, depth };
+        object.set(outer | u16::from(field.number), value)?;
+    }
+    Some(())
+}
+
+/// Reads a message whose fields JSON has in this one.
+fn inline<'de>(
+    object: &mut dyn Message<De<'de>>,
+    bytes: &'de [u8],
+    field: &'static FieldDef,
+    outer: u16,
+    depth: u8,
+) -> Option<()> {
+    // No key is within two.
+    if outer != 0 {
+        return None;
+    }
+    fill(object, bytes, field.message(), u16::from(field.number) << 8, depth)
+}
+
+/// Behind the next value of the same field, if one follows.
+fn next_of_run<'de>(mut reader: Reader<'de>, number: u32, encoding: u8) -> Option<Option<Reader<'de>>> {
+    if reader.rest().is_empty() || reader.tag().ok()? != (number, encoding) {
+        return Some(None);
+    }
+    reader.payload(encoding).ok()?;
+    Some(Some(reader))
+}
+
+impl Source for De<'_> {
+    #[inline]
+    fn is_null(self) -> Option<bool> {
+        if self.form == Form::One && !self.field.kind.may_be_null() {
+            Some(false)
+        } else {
+            De::is_null(&self).ok()
+        }
+    }
+
+    fn text(self) -> Option<String> {
+        text(bytes_of(self, FieldKind::Str)?)
+    }
+
+    fn bool(self) -> Option<bool> {
+        number(self, FieldKind::Bool).map(|value| value != 0)
+    }
+
+    fn i32(self) -> Option<i32> {
+        number(self, FieldKind::I32).map(|value| value as i32)
+    }
+
+    fn i64(self) -> Option<i64> {
+        number(self, FieldKind::I64).map(|value| value as i64)
+    }
+
+    fn bytes(self) -> Option<Vec<u8>> {
+        bytes_of(self, FieldKind::Bytes).map(<[u8]>::to_vec)
+    }
+
+    fn quantity(self) -> Option<String> {
+        text(special::quantity(bytes_of(self, FieldKind::Quantity)?).ok()?)
+    }
+
+    fn int_or_string(self) -> Option<IntOrString> {
+        match special::int_or_text(bytes_of(self, FieldKind::IntOrString)?).ok()? {
+            IntOrText::Int(int) => Some(IntOrString::Int(int)),
+            IntOrText::Text(bytes) => text(bytes).map(IntOrString::String),
+        }
+    }
+
+    /// From the year 1 on, and as far as the type goes; how times beyond that are written is left to serde.
+    fn time(self, kind: FieldKind) -> Option<Timestamp> {
+        let moment = special::time(kind, bytes_of(self, kind)?).ok()??;
+        if moment.seconds < ZERO_TIME {
+            return None;
+        }
+        let nanos = moment.micros.unwrap_or(0).checked_mul(1_000)?;
+        Timestamp::new(moment.seconds, nanos.try_into().ok()?).ok()
+    }
+
+    fn by_serde<T: DeserializeOwned>(self) -> Option<T> {
+        T::deserialize(self).ok()
+    }
+
+    fn any<T: DeserializeOwned>(self) -> Option<T> {
+        T::deserialize(self).ok()
+    }
+
+    fn items<T: Read<Self>>(self) -> Option<Vec<T>> {
+        if self.form != Form::Run {
+            return None;
+        }
+        let mut items = Vec::with_capacity(self.count as usize);
+        let mut reader = Reader::new(self.bytes);
+        let mut item = De { form: Form::One, count: 0, depth: self.depth + 1, ..self };
+        while !reader.rest().is_empty() {
+            let (_, encoding) = reader.tag().ok()?;
+            item.bytes = reader.payload(encoding).ok()?;
+            if Source::is_null(item)? {
+                return None;
+            }
+            T::push(&mut items, item)?;
+        }
+        Some(items)
+    }
+
+    fn entries<T: Read<Self>>(self) -> Option<BTreeMap<String, T>> {
+        if self.form != Form::Entries {
+            return None;
+        }
+        let mut entries = Vec::with_capacity(self.count as usize);
+        let mut reader = Reader::new(self.bytes);
+        let mut item = De { form: Form::One, count: 0, depth: self.depth + 1, ..self };
+        while !reader.rest().is_empty() {
+            let (_, encoding) = reader.tag().ok()?;
+            let mut entry = Reader::new(reader.payload(encoding).ok()?);
+            let key = part(&mut entry, 1, 2)?;
+            item.bytes = part(&mut entry, 2, item.field.kind.encoding())?;
+            if !entry.rest().is_empty() || Source::is_null(item)? {
+                return None;
+            }
+            entries.push((text(key)?, T::read(item)?));
+        }
+        // Sorted already, mostly; of equal keys the last one counts.
+        Some(entries.into_iter().collect())
+    }
+
+    fn message(self, object: &mut dyn Message<Self>, name: &'static str) -> Option<()> {
+        if (self.form, self.field.kind) != (Form::One, FieldKind::Message) {
+            return None;
+        }
+        let def = self.field.message();
+        debug_assert_eq!(def.name, name);
+        fill(object, self.bytes, def, 0, self.depth + 1)
+    }
+}
+
+/// The field with this number, if it is the next one.
+fn part<'de>(reader: &mut Reader<'de>, number: u32, encoding: u8) -> Option<&'de [u8]> {
+    if reader.tag().ok()? != (number, encoding) {
+        return None;
+    }
+    reader.payload(encoding).ok()
+}
+
+fn text(bytes: &[u8]) -> Option<String> {
+    utf8::checked(bytes).map(str::to_owned)
+}
+
+/// The value, if it is of this kind.
+fn bytes_of(value: De<'_>, kind: FieldKind) -> Option<&[u8]> {
+    ((value.form, value.field.kind) == (Form::One, kind)).then_some(value.bytes)
+}
+
+fn number(value: De<'_>, kind: FieldKind) -> Option<u64> {
+    bytes_of(value, kind)?;
+    value.varint().ok()
+}
