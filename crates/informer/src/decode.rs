@@ -17,6 +17,7 @@ pub use informer_core::wire::Wire;
 pub use k8s_protobuf::Kind;
 
 pub use crate::error::DecodeError;
+pub(crate) use protobuf::partial_metadata;
 
 /// One object as the server sent it.
 #[derive(Clone, Copy)]

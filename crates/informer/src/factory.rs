@@ -17,7 +17,7 @@ use tokio::runtime::Handle;
 pub use builder::SharedInformerFactoryBuilder;
 pub use for_resource::ForResource;
 
-use crate::decode::Decode;
+use crate::decode::{self, Decode};
 use crate::options::InformerOptions;
 use crate::shared::Shared;
 use crate::shared_informer::STOP_DEADLINE;
@@ -104,7 +104,9 @@ impl SharedInformerFactory {
         K: TypedResource + Send + Sync + 'static,
         PartialObjectMeta<K>: Decode + kube::Resource,
     {
-        self.with_metadata(Resource::of::<K>(), options.metadata_only())
+        let mut options = options.metadata_only();
+        options.decode_quickly = Some(decode::partial_metadata);
+        self.with_metadata(Resource::of::<K>(), options)
     }
 
     /// The informer of a typed kind that keeps the objects' bytes, and decodes on access: see [`Lazy`].

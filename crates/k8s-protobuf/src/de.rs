@@ -106,6 +106,27 @@ pub fn from_json<T: 'static>(text: &str) -> Option<T> {
     direct::from_json(text)
 }
 
+/// The metadata of a `PartialObjectMetadata`, from its message, as [`from_json`] reads JSON.
+///
+/// # Examples
+/// ```
+/// use k8s_protobuf::Kind;
+///
+/// // metadata { name: "a" }
+/// let message = b"\x0a\x03\x0a\x01a";
+/// let kind = Kind::of("meta.k8s.io/v1", "PartialObjectMetadata").expect("it is built in");
+/// let metadata = k8s_protobuf::partial_metadata(kind, message).expect("nothing is unusual");
+/// assert_eq!(metadata.name.as_deref(), Some("a"));
+/// ```
+#[cfg(feature = "k8s-openapi")]
+#[must_use]
+pub fn partial_metadata(
+    kind: Kind,
+    message: &[u8],
+) -> Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta> {
+    direct::partial_metadata(kind, message)
+}
+
 fn decode<T: DeserializeOwned + 'static>(kind: Kind, is_versioned: bool, message: &[u8]) -> Result<T, Error> {
     #[cfg(feature = "k8s-openapi")]
     if let Some(object) = direct::from_message(kind, message) {

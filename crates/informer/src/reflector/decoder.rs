@@ -17,6 +17,7 @@ pub(crate) struct Decoder<T> {
     keep_managed_fields: bool,
     pub(super) strict: bool,
     transforms: Vec<Transform<T>>,
+    decode_quickly: Option<fn(&RawObject<'_>) -> Option<T>>,
     identity: Option<fn(&T) -> Identity<'_>>,
     scratch: Vec<u8>,
 }
@@ -44,6 +45,7 @@ impl<T: Decode> Decoder<T> {
             keep_managed_fields: options.wire.keep_managed_fields,
             strict: options.wire.strict,
             transforms: options.transforms,
+            decode_quickly: options.decode_quickly,
             identity: options.identity.or_else(dynamic_identity),
             scratch: Vec::new(),
         }
@@ -57,7 +59,11 @@ impl<T: Decode> Decoder<T> {
         };
         let raw = RawObject { wire, api_version: &self.api_version, kind: &self.kind };
         // The text of a panic may quote the value (G34), so it is left to the panic hook.
-        let mut object = catch_unwind(AssertUnwindSafe(|| T::decode(raw)))
+        let decode = || match self.decode_quickly.and_then(|decode| decode(&raw)) {
+            Some(object) => Ok(object),
+            None => T::decode(raw),
+        };
+        let mut object = catch_unwind(AssertUnwindSafe(decode))
             .map_err(|_| "the decoder panicked".to_owned())
             .and_then(|decoded| decoded.map_err(|error| error.to_string()))
             .map_err(|cause| Undecodable { phase: "decode", cause })?;

@@ -225,6 +225,7 @@ macro_rules! objects {
 mod messages;
 
 pub(super) use messages::{from_json, from_message};
+pub(super) use protobuf::partial_metadata;
 
 #[cfg(test)]
 mod tests;

@@ -378,6 +378,9 @@ impl Source for Json<'_> {
         }
         let def = self.field.message();
         debug_assert_eq!(def.name, name);
-        members(self.text, def, None, object)
+        // The one object within others, in StatefulSets, which says what it is.
+        let kind = (name == "k8s.io/api/core/v1.PersistentVolumeClaim")
+            .then(|| Kind::of("v1", "PersistentVolumeClaim"));
+        members(self.text, def, kind.flatten(), object)
     }
 }

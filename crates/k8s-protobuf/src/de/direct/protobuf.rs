@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use k8s_openapi::Resource;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use k8s_openapi::jiff::Timestamp;
 use serde::de::DeserializeOwned;
@@ -17,6 +18,9 @@ use crate::special::{self, IntOrText};
 use crate::wire::Reader;
 use crate::{Kind, utf8};
 
+/// For so many items of an array there is room before the first is read.
+const AT_FIRST: usize = 64;
+
 /// The object, if it is of its type's kind.
 pub(super) fn object<'de, T: Message<De<'de>> + Default + Resource>(
     kind: Kind,
@@ -28,6 +32,24 @@ pub(super) fn object<'de, T: Message<De<'de>> + Default + Resource>(
     let mut object = T::default();
     fill(&mut object, message, kind.message(), 0, 1)?;
     Some(object)
+}
+
+/// The metadata of a `PartialObjectMetadata`.
+pub(in super::super) fn partial_metadata(kind: Kind, message: &[u8]) -> Option<ObjectMeta> {
+    struct Partial(ObjectMeta);
+
+    impl<S: Source> Message<S> for Partial {
+        fn set(&mut self, key: u16, value: S) -> Option<()> {
+            if key == 1 { super::fill(&mut self.0, value) } else { None }
+        }
+    }
+
+    if kind.name() != "PartialObjectMetadata" {
+        return None;
+    }
+    let mut object = Partial(ObjectMeta::default());
+    fill(&mut object, message, kind.message(), 0, 1)?;
+    Some(object.0)
 }
 
 /// Reads the fields of a message, which stand at this depth. `outer` is the number of the message within its parent's JSON.
@@ -197,7 +219,8 @@ impl Source for De<'_> {
         if self.form != Form::Run {
             return None;
         }
-        let mut items = Vec::with_capacity(self.count as usize);
+        let count = self.count as usize;
+        let mut items = Vec::new();
         let mut reader = Reader::new(self.bytes);
         let mut item = De { form: Form::One, count: 0, depth: self.depth + 1, ..self };
         while !reader.rest().is_empty() {
@@ -205,6 +228,10 @@ impl Source for De<'_> {
             item.bytes = reader.payload(encoding).ok()?;
             if Source::is_null(item)? {
                 return None;
+            }
+            if items.len() == items.capacity() {
+                // Exact, but not for structs that nobody has seen yet: a message of two bytes may be one of kilobytes.
+                items.reserve_exact((count - items.len()).min(items.len().max(AT_FIRST)));
             }
             T::push(&mut items, item)?;
         }

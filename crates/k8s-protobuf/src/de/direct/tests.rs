@@ -2,16 +2,18 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::LazyLock;
 
+use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use proptest::prelude::*;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::messages::compare as compare_kind;
-use super::{from_json, from_message};
+use super::{from_json, from_message, partial_metadata};
 use crate::de::by_serde;
 use crate::wire::testing::{fields, within};
-use crate::{Envelope, Kind, corpus, encode};
+use crate::{Envelope, Kind, Reader, corpus, encode};
 
 /// Whether an object is read directly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,6 +174,60 @@ fn what_is_read_directly_is_what_serde_reads() {
     assert!(protobuf * 3 > all * 2 && json * 3 > all, "{protobuf} and {json} of {all}: {kinds:?}");
     let never: Vec<_> = kinds.iter().filter(|(_, counts)| counts[0] == 0).collect();
     assert!(never.is_empty(), "{never:?}");
+}
+
+#[test]
+fn of_two_values_of_a_key_the_last_counts() {
+    let entry = |value: &[u8]| fields(&[(11, &fields(&[(1, b"k"), (2, value)]))]);
+    let message = within(&[1], &[entry(b"first"), entry(b"last")].concat());
+    let json = r#"{"metadata":{"labels":{"k":"first","a":"b","k":"last"}}}"#;
+    assert_eq!(compare::<Pod>(pod_kind(), &message, json.as_bytes()), Direct { protobuf: true, json: true });
+    for pod in [from_message::<Pod>(pod_kind(), &message), from_json(json)] {
+        assert_eq!(pod.unwrap().metadata.labels.unwrap()["k"], "last");
+    }
+}
+
+#[test]
+fn items_get_the_room_that_they_need() {
+    for count in [1, 2, 63, 64, 65, 200] {
+        let message = within(&[1], &fields(&vec![(14, &b"f"[..]); count]));
+        let json = json!({ "metadata": { "finalizers": vec!["f"; count] } }).to_string();
+        assert_eq!(
+            compare::<Pod>(pod_kind(), &message, json.as_bytes()),
+            Direct { protobuf: true, json: true }
+        );
+        for pod in [from_message::<Pod>(pod_kind(), &message), from_json(&json)] {
+            assert_eq!(pod.unwrap().metadata.finalizers.unwrap().capacity(), count);
+        }
+    }
+}
+
+#[test]
+fn a_claim_within_a_set_may_say_what_it_is() {
+    let set = |kind: &str| {
+        json!({ "spec": { "volumeClaimTemplates": [{ "apiVersion": "v1", "kind": kind, "metadata": {} }] } })
+            .to_string()
+    };
+    assert!(compare_json::<StatefulSet>(&set("PersistentVolumeClaim")));
+    assert!(from_json::<StatefulSet>(&set("Pod")).is_none());
+    assert!(serde_json::from_str::<StatefulSet>(&set("Pod")).is_err());
+}
+
+#[test]
+fn partial_metadata_is_what_serde_reads() {
+    #[derive(serde::Deserialize)]
+    struct Partial {
+        metadata: ObjectMeta,
+    }
+    let kind = Kind::of("meta.k8s.io/v1", "PartialObjectMetadata").unwrap();
+    let whole = message(&json!({ "apiVersion": "v1", "kind": "Pod", "metadata": pod()["metadata"] }));
+    let metadata = within(&[1], Reader::new(&whole).next().unwrap().unwrap().1.bytes().unwrap());
+    let by_serde: Partial = by_serde(kind, true, &metadata).unwrap();
+    assert_eq!(by_serde.metadata.labels.as_ref().unwrap().len(), 2);
+    assert_eq!(partial_metadata(kind, &metadata), Some(by_serde.metadata));
+    assert_eq!(partial_metadata(kind, b""), Some(ObjectMeta::default()));
+    assert_eq!(partial_metadata(kind, &metadata[..9]), None);
+    assert_eq!(partial_metadata(pod_kind(), &metadata), None);
 }
 
 #[test]
