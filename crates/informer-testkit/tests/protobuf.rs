@@ -202,7 +202,11 @@ async fn with_widgets() -> (TestServer, ApiService) {
 }
 
 /// A list in both forms, typed.
-async fn both<T: DeserializeOwned + 'static>(service: &ApiService, path: &str, kind: Kind) -> (Vec<T>, Vec<T>) {
+async fn both<T: DeserializeOwned + 'static>(
+    service: &ApiService,
+    path: &str,
+    kind: Kind,
+) -> (Vec<T>, Vec<T>) {
     let (json, protobuf) = (get_in(service, path, "*/*").await, get_in(service, path, EITHER).await);
     let items: Vec<T> = serde_json::from_value(json.json()["items"].clone()).unwrap();
     let messages = protobuf.items();
