@@ -60,17 +60,13 @@ var openapiBySerde = []string{"k8s.io/api/events/v1.EventSeries", "k8s.io/apimac
 
 // writeOpenapi writes, as Rust source, which field of k8s-openapi's types each field of these kinds' messages is.
 func writeOpenapi(out io.Writer, s *schemaDef) error {
-	versions, err := moduleVersions()
-	if err != nil {
+	w := bufio.NewWriter(out)
+	if err := writeHead(w, "openapi"); err != nil {
 		return err
 	}
-	w := bufio.NewWriter(out)
-	fmt.Fprintf(w, "// Made by `go run . openapi` in crates/k8s-protobuf/generator from %s; do not edit.\n", strings.Join(versions, ", "))
 	fmt.Fprintln(w, "use std::any::{Any, TypeId};")
 	fmt.Fprintln(w)
-	fmt.Fprintln(w, "use crate::Kind;")
-	fmt.Fprintln(w)
-	fmt.Fprintln(w, "use super::{Message, Read, Source, fill, json, protobuf};")
+	fmt.Fprintln(w, "use super::{Input, Message, Object, Read, Source, fill, json, protobuf};")
 	fmt.Fprintln(w)
 	fmt.Fprintln(w, "objects! {")
 	var reached []*messageDef

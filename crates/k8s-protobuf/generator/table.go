@@ -14,12 +14,10 @@ func writeTable(out io.Writer, s *schemaDef) error {
 	if len(s.messages) > 1<<16 {
 		return fmt.Errorf("%d messages are more than the table's u16 can number", len(s.messages))
 	}
-	versions, err := moduleVersions()
-	if err != nil {
+	w := bufio.NewWriter(out)
+	if err := writeHead(w, "table"); err != nil {
 		return err
 	}
-	w := bufio.NewWriter(out)
-	fmt.Fprintf(w, "// Made by `go run . table` in crates/k8s-protobuf/generator from %s; do not edit.\n", strings.Join(versions, ", "))
 	fmt.Fprintln(w, "use super::FieldKind::*;")
 	fmt.Fprintln(w, "use super::flags::*;")
 	fmt.Fprintln(w, "use super::{KindDef, MessageDef, f, m};")
@@ -44,6 +42,16 @@ func writeTable(out io.Writer, s *schemaDef) error {
 	}
 	fmt.Fprintln(w, "];")
 	return w.Flush()
+}
+
+// writeHead writes what made the file, and from what.
+func writeHead(w io.Writer, command string) error {
+	versions, err := moduleVersions()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "// Made by `go run . %s` in crates/k8s-protobuf/generator from %s; do not edit.\n", command, strings.Join(versions, ", "))
+	return err
 }
 
 func rustField(field fieldDef) string {

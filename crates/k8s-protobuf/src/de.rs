@@ -103,7 +103,7 @@ pub fn from_message<T: DeserializeOwned + 'static>(kind: Kind, message: &[u8]) -
 #[cfg(feature = "k8s-openapi")]
 #[must_use]
 pub fn from_json<T: 'static>(text: &str) -> Option<T> {
-    direct::from_json(text)
+    direct::object(direct::Input::Json(text))
 }
 
 /// The metadata of a `PartialObjectMetadata`, from its message, as [`from_json`] reads JSON.
@@ -129,7 +129,7 @@ pub fn partial_metadata(
 
 fn decode<T: DeserializeOwned + 'static>(kind: Kind, is_versioned: bool, message: &[u8]) -> Result<T, Error> {
     #[cfg(feature = "k8s-openapi")]
-    if let Some(object) = direct::from_message(kind, message) {
+    if let Some(object) = direct::object(direct::Input::Message(kind, message)) {
         return Ok(object);
     }
     by_serde(kind, is_versioned, message)

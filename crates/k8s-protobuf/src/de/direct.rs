@@ -19,6 +19,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use k8s_openapi::jiff::Timestamp;
 use serde::de::DeserializeOwned;
 
+use crate::Kind;
 use crate::schema::FieldKind;
 
 /// A value in the input, which is read once at most. Nothing is returned of what is to be left to serde.
@@ -182,25 +183,35 @@ macro_rules! message {
     };
 }
 
+/// What an object is read from.
+#[derive(Clone, Copy)]
+pub(super) enum Input<'a> {
+    Message(Kind, &'a [u8]),
+    Json(&'a str),
+}
+
+/// A struct that is an object. Not generic over its input, so that it is compiled here, once, and not where objects are decoded.
+trait Object: Sized {
+    fn read_object(input: Input<'_>) -> Option<Self>;
+}
+
 macro_rules! objects {
     ($($($part:ident)::+)*) => {
-        /// The object, if its type is one of those read here, and nothing is unusual about it.
-        pub(in super::super) fn from_message<T: 'static>(kind: Kind, message: &[u8]) -> Option<T> {
-            let mut object = None::<T>;
-            let slot: &mut dyn Any = &mut object;
-            $(if TypeId::of::<T>() == TypeId::of::<k8s_openapi::$($part)::+>() {
-                *slot.downcast_mut()? = protobuf::object::<k8s_openapi::$($part)::+>(kind, message);
-                return object;
-            })*
-            None
-        }
+        $(impl Object for k8s_openapi::$($part)::+ {
+            fn read_object(input: Input<'_>) -> Option<Self> {
+                match input {
+                    Input::Message(kind, message) => protobuf::object(kind, message),
+                    Input::Json(text) => json::object(text),
+                }
+            }
+        })*
 
-        /// The object of the JSON text, if its type is one of those read here, and nothing is unusual about it.
-        pub(in super::super) fn from_json<T: 'static>(text: &str) -> Option<T> {
+        /// The object, if its type is one of those read here, and nothing is unusual about it.
+        pub(in super::super) fn object<T: 'static>(input: Input<'_>) -> Option<T> {
             let mut object = None::<T>;
             let slot: &mut dyn Any = &mut object;
             $(if TypeId::of::<T>() == TypeId::of::<k8s_openapi::$($part)::+>() {
-                *slot.downcast_mut()? = json::object::<k8s_openapi::$($part)::+>(text);
+                *slot.downcast_mut()? = <k8s_openapi::$($part)::+>::read_object(input);
                 return object;
             })*
             None
@@ -208,7 +219,7 @@ macro_rules! objects {
 
         /// [Compares](super::tests::compare) the ways of the object in both encodings; `None` for kinds that have but one.
         #[cfg(test)]
-        pub(super) fn compare(kind: Kind, message: &[u8], json: &[u8]) -> Option<super::tests::Direct> {
+        pub(super) fn compare(kind: crate::Kind, message: &[u8], json: &[u8]) -> Option<super::tests::Direct> {
             use k8s_openapi::Resource;
 
             $(if (kind.api_version(), kind.name())
@@ -224,7 +235,7 @@ macro_rules! objects {
 #[rustfmt::skip]
 mod messages;
 
-pub(super) use messages::{from_json, from_message};
+pub(super) use messages::object;
 pub(super) use protobuf::partial_metadata;
 
 #[cfg(test)]

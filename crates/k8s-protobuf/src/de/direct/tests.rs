@@ -10,10 +10,18 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::messages::compare as compare_kind;
-use super::{from_json, from_message, partial_metadata};
+use super::{Input, object, partial_metadata};
 use crate::de::by_serde;
 use crate::wire::testing::{fields, within};
 use crate::{Envelope, Kind, Reader, corpus, encode};
+
+fn from_message<T: 'static>(kind: Kind, message: &[u8]) -> Option<T> {
+    object(Input::Message(kind, message))
+}
+
+fn from_json<T: 'static>(text: &str) -> Option<T> {
+    object(Input::Json(text))
+}
 
 /// Whether an object is read directly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
