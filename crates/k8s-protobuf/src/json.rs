@@ -5,10 +5,12 @@
 //! byte for byte: keys stand in the order of their protobuf numbers after `kind` and `apiVersion`, and `<`, `>` and `&`
 //! are not escaped. It never has a line end, so it can be a line of its own.
 
+mod out;
 mod raw;
 mod text;
 mod write;
 
+use self::out::Out;
 use crate::{Envelope, Error, Kind};
 
 /// Writes the object in these bytes as JSON, after what is in `out`.
@@ -53,18 +55,17 @@ pub fn message_to_json(kind: Kind, message: &[u8], out: &mut Vec<u8>) -> Result<
 fn write(kind: Kind, is_versioned: bool, message: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
     let before = out.len();
     out.reserve(message.len() * 2);
-    let written = match write::object(kind, is_versioned, message, 0, out) {
-        Err(write::Stop::Order) => {
-            out.truncate(before);
-            let canonical = crate::canonical::message(kind.message(), message)?;
-            write::object(kind, is_versioned, &canonical, 0, out)
-        }
-        written => written,
+    let mut once = |message| {
+        let mut json = Out::new(std::mem::take(out), message);
+        let written = write::object(kind, is_versioned, message, 0, &mut json);
+        *out = json.json;
+        written.inspect_err(|_| out.truncate(before))
     };
-    written.map_err(|stop| {
-        out.truncate(before);
-        stop.into()
-    })
+    match once(message) {
+        Err(stop) if stop.is_for_order() => once(&crate::canonical::message(kind.message(), message)?),
+        written => written,
+    }
+    .map_err(Error::from)
 }
 
 #[cfg(test)]

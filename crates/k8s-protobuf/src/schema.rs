@@ -138,7 +138,12 @@ pub(crate) struct FieldDef {
     message: u16,
     /// The name in JSON; empty for a message whose fields JSON has in its parent.
     pub(crate) name: &'static str,
+    /// The name as it stands between a comma and a text; see [`key`](Self::key).
+    key: [u8; KEY],
 }
+
+/// Of how many bytes a [key](FieldDef::key) is, at most.
+pub(crate) const KEY: usize = 32;
 
 /// Which value of a single field, which is there, Go leaves out of JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -317,6 +322,13 @@ impl FieldDef {
         }
     }
 
+    /// The name between a comma and a text, `,"name":"`, and how many of these bytes it is; `None` if it has more.
+    #[inline]
+    pub(crate) fn key(&self) -> Option<(&[u8; KEY], usize)> {
+        let length = self.name.len() + 5;
+        (length <= KEY).then_some((&self.key, length))
+    }
+
     /// The message that the field holds, for the kinds that hold one.
     pub(crate) fn message(&self) -> &'static MessageDef {
         &table::MESSAGES[usize::from(self.message)]
@@ -332,7 +344,19 @@ const fn f(number: u8, name: &'static str, kind: FieldKind, flags: u8, message: 
     // Entries of a map are messages.
     let encoding = if flags & flags::MAP == 0 { kind.encoding() } else { 2 };
     let tag = (number as u16) << 3 | encoding as u16;
-    FieldDef { number, flags, kind, left_out: LeftOut::of(kind, flags), tag, message, name }
+    FieldDef { number, flags, kind, left_out: LeftOut::of(kind, flags), tag, message, name, key: key(name) }
+}
+
+const fn key(name: &str) -> [u8; KEY] {
+    let mut key = [0; KEY];
+    if name.len() + 5 <= KEY {
+        let (before, rest) = key.split_at_mut(2);
+        let (within, rest) = rest.split_at_mut(name.len());
+        before.copy_from_slice(b",\"");
+        within.copy_from_slice(name.as_bytes());
+        rest.split_at_mut(3).0.copy_from_slice(b"\":\"");
+    }
+    key
 }
 
 const fn m(name: &'static str, fields: &'static [FieldDef]) -> MessageDef {

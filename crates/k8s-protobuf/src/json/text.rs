@@ -8,23 +8,40 @@ use crate::wire::lossy;
 /// How many objects and arrays may be within each other: what serde_json reads by default.
 pub(super) const LIMIT: usize = 127;
 
-/// A text in quotes.
+/// What stands between the quotes of a text.
 #[inline]
-pub(super) fn string(bytes: &[u8], out: &mut Vec<u8>) {
+pub(super) fn content(bytes: &[u8], out: &mut Vec<u8>) {
     // Without branches: eight at a time, of which the last may have been looked at before.
     let marks = match bytes.last_chunk() {
         Some(last) => bytes.as_chunks().0.iter().fold(marks(*last), |found, chunk| found | marks(*chunk)),
         None => marks(padded(bytes).to_le_bytes()),
     };
-    let special = marks & each(0x80) != 0;
-    out.reserve(bytes.len() + 2);
-    out.push(b'"');
-    if special {
+    if marks & each(0x80) != 0 {
         escaped(lossy(bytes).as_bytes(), out);
     } else {
         out.extend_from_slice(bytes);
     }
-    out.push(b'"');
+}
+
+/// How many bytes are looked at of a text that has no more.
+pub(super) const WINDOW: usize = 32;
+
+/// Whether the first of these bytes, so many, can stand in a text as they are.
+#[inline]
+pub(super) fn is_plain(bytes: &[u8; WINDOW], count: usize) -> bool {
+    /// As many of the first half count as are looked at, and none of the second.
+    const COUNTED: [u8; 2 * WINDOW] = {
+        let mut counted = [0; 2 * WINDOW];
+        counted.split_at_mut(WINDOW).0.copy_from_slice(&[1; WINDOW]);
+        counted
+    };
+    let Some(counted) = COUNTED.get(WINDOW - count..).and_then(|rest| rest.first_chunk::<WINDOW>()) else {
+        return false;
+    };
+    // All of them: for sixteen at a time there are instructions, and no jumps.
+    let special =
+        |byte: u8| u8::from(byte < 0x20) | u8::from(byte >= 0x80) | u8::from(byte == b'"' || byte == b'\\');
+    bytes.iter().zip(counted).fold(0, |found, (byte, counted)| found | (special(*byte) & counted)) == 0
 }
 
 const fn each(byte: u8) -> u64 {

@@ -4,32 +4,56 @@ mod map;
 
 use map::map;
 
+use super::out::Out;
 use super::raw;
 use super::text::{self, LIMIT};
 use crate::error::malformed;
 use crate::schema::{FieldDef, FieldKind, MessageDef, flags};
 use crate::special::{self, IntOrText, Schema};
-use crate::wire::{Reader, Value};
+use crate::wire::{Broken, Reader, Value};
 use crate::{Envelope, Error, Kind, is_protobuf};
 
-/// Why writing stops.
-pub(super) enum Stop {
+/// Why writing stops. In a register, as there are many calls and few stops.
+pub(super) struct Stop(Box<Why>);
+
+enum Why {
     /// Fields are not in the order in which Kubernetes writes them, or repeated.
     Order,
     Error(Error),
 }
 
+impl Stop {
+    #[cold]
+    fn order() -> Self {
+        Self(Box::new(Why::Order))
+    }
+
+    /// Whether it is for the order of the fields.
+    pub(super) fn is_for_order(&self) -> bool {
+        matches!(*self.0, Why::Order)
+    }
+}
+
 impl From<Error> for Stop {
+    #[cold]
     fn from(error: Error) -> Self {
-        Self::Error(error)
+        Self(Box::new(Why::Error(error)))
+    }
+}
+
+impl From<Broken> for Stop {
+    #[cold]
+    fn from(broken: Broken) -> Self {
+        Error::from(broken).into()
     }
 }
 
 impl From<Stop> for Error {
+    #[cold]
     fn from(stop: Stop) -> Self {
-        match stop {
-            Stop::Order => malformed("fields in an order that cannot be read"),
-            Stop::Error(error) => error,
+        match *stop.0 {
+            Why::Order => malformed("fields in an order that cannot be read"),
+            Why::Error(error) => error,
         }
     }
 }
@@ -42,7 +66,7 @@ pub(super) fn object(
     is_versioned: bool,
     bytes: &[u8],
     depth: usize,
-    out: &mut Vec<u8>,
+    out: &mut Out<'_>,
 ) -> Written {
     // The only kind that does not say what it is.
     if kind.name() == "WatchEvent" {
@@ -50,28 +74,28 @@ pub(super) fn object(
     }
     let depth = deeper(depth)?;
     for part in ["{\"kind\":\"", kind.name(), "\""] {
-        out.extend_from_slice(part.as_bytes());
+        out.put(part.as_bytes());
     }
     if is_versioned {
         for part in [",\"apiVersion\":\"", kind.api_version(), "\""] {
-            out.extend_from_slice(part.as_bytes());
+            out.put(part.as_bytes());
         }
     }
     fields(kind.message(), bytes, depth, out)?;
-    out.push(b'}');
+    out.json.push(b'}');
     Ok(())
 }
 
-pub(super) fn message(def: &MessageDef, bytes: &[u8], depth: usize, out: &mut Vec<u8>) -> Written {
+pub(super) fn message(def: &MessageDef, bytes: &[u8], depth: usize, out: &mut Out<'_>) -> Written {
     let depth = deeper(depth)?;
-    let start = out.len();
+    let start = out.json.len();
     fields(def, bytes, depth, out)?;
     // Every field begins with a comma.
-    match out.get_mut(start) {
+    match out.json.get_mut(start) {
         Some(first) => *first = b'{',
-        None => out.push(b'{'),
+        None => out.json.push(b'{'),
     }
-    out.push(b'}');
+    out.json.push(b'}');
     Ok(())
 }
 
@@ -79,7 +103,7 @@ fn deeper(depth: usize) -> Result<usize, Error> {
     if depth < LIMIT { Ok(depth + 1) } else { Err(Error::TooDeep { limit: LIMIT }) }
 }
 
-fn fields(def: &MessageDef, bytes: &[u8], depth: usize, out: &mut Vec<u8>) -> Written {
+fn fields(def: &MessageDef, bytes: &[u8], depth: usize, out: &mut Out<'_>) -> Written {
     let mut rest = bytes;
     // The fields of the table that were written or passed over.
     let mut done = 0;
@@ -118,20 +142,19 @@ fn fields(def: &MessageDef, bytes: &[u8], depth: usize, out: &mut Vec<u8>) -> Wr
 
 /// Writes a field of one value that is not left out; `bytes` are its [payload](Reader::payload).
 #[inline]
-fn one(field: &FieldDef, bytes: &[u8], depth: usize, out: &mut Vec<u8>) -> Written {
+fn one(field: &FieldDef, bytes: &[u8], depth: usize, out: &mut Out<'_>) -> Written {
     match field.kind {
         FieldKind::Str => {
-            key(field.name, out);
-            text::string(bytes, out);
+            out.field(field, bytes);
             Ok(())
         }
         FieldKind::Message => {
-            key(field.name, out);
+            out.key(field);
             message(field.message(), bytes, depth, out)
         }
         FieldKind::Bool | FieldKind::I32 | FieldKind::I64 => {
-            key(field.name, out);
-            value(field, Value::Varint(Reader::new(bytes).varint().map_err(Error::from)?), depth, out)
+            out.key(field);
+            value(field, Value::Varint(Reader::new(bytes).varint()?), depth, out)
         }
         _ => single(field, Value::Bytes(bytes), depth, out),
     }
@@ -142,7 +165,7 @@ fn one(field: &FieldDef, bytes: &[u8], depth: usize, out: &mut Vec<u8>) -> Writt
 fn place(def: &MessageDef, number: u32, done: usize) -> Result<Option<usize>, Stop> {
     match def.place(number) {
         // It was there before.
-        Some(place) if place < done => Err(Stop::Order),
+        Some(place) if place < done => Err(Stop::order()),
         place => Ok(place),
     }
 }
@@ -152,41 +175,41 @@ fn repeated(
     first: Value<'_>,
     reader: &mut Reader<'_>,
     depth: usize,
-    out: &mut Vec<u8>,
+    out: &mut Out<'_>,
 ) -> Written {
     let within = deeper(depth)?;
-    let before = out.len();
-    key(field.name, out);
-    out.push(b'[');
-    let start = out.len();
+    let before = out.json.len();
+    out.key(field);
+    out.json.push(b'[');
+    let start = out.json.len();
     items(field, first, within, out)?;
     while let Some(more) = run(field, reader)? {
         items(field, more, within, out)?;
     }
-    if out.len() == start {
+    if out.json.len() == start {
         // Numbers that stand together, but there are none.
-        out.truncate(before);
+        out.json.truncate(before);
         return absent(field, depth, out);
     }
-    out.push(b']');
+    out.json.push(b']');
     Ok(())
 }
 
 /// Writes the items in one field: one, or numbers that stand together.
 #[inline]
-fn items(field: &FieldDef, held: Value<'_>, depth: usize, out: &mut Vec<u8>) -> Written {
+fn items(field: &FieldDef, held: Value<'_>, depth: usize, out: &mut Out<'_>) -> Written {
     let encoding = field.kind.encoding();
     match held {
         Value::Bytes(packed) if encoding != 2 => {
             let mut packed = Reader::new(packed);
             while !packed.rest().is_empty() {
-                comma(out);
-                value(field, packed.value(encoding).map_err(Error::from)?, depth, out)?;
+                out.comma();
+                value(field, packed.value(encoding)?, depth, out)?;
             }
             Ok(())
         }
         held => {
-            comma(out);
+            out.comma();
             value(field, held, depth, out)
         }
     }
@@ -195,6 +218,19 @@ fn items(field: &FieldDef, held: Value<'_>, depth: usize, out: &mut Vec<u8>) -> 
 /// The next value of the field, if it follows.
 #[inline]
 fn run<'a>(field: &FieldDef, reader: &mut Reader<'a>) -> Result<Option<Value<'a>>, Error> {
+    // Nearly all are bytes, and not many.
+    let mut ahead = *reader;
+    if field.tag & 7 == 2
+        && ahead.short() == Some(field.tag)
+        && let Some(bytes) = ahead.short_payload(2)
+    {
+        *reader = ahead;
+        return Ok(Some(Value::Bytes(bytes)));
+    }
+    slow_run(field, reader)
+}
+
+fn slow_run<'a>(field: &FieldDef, reader: &mut Reader<'a>) -> Result<Option<Value<'a>>, Error> {
     let mut ahead = *reader;
     match ahead.next()? {
         Some((number, value)) if number == u32::from(field.number) => {
@@ -206,7 +242,7 @@ fn run<'a>(field: &FieldDef, reader: &mut Reader<'a>) -> Result<Option<Value<'a>
 }
 
 /// Writes a field that is there: its name and value, unless it is left out when it is empty.
-fn single(field: &FieldDef, held: Value<'_>, depth: usize, out: &mut Vec<u8>) -> Written {
+fn single(field: &FieldDef, held: Value<'_>, depth: usize, out: &mut Out<'_>) -> Written {
     if field.has(flags::INLINE) {
         return fields(field.message(), held.bytes()?, depth, out);
     }
@@ -228,19 +264,19 @@ fn single(field: &FieldDef, held: Value<'_>, depth: usize, out: &mut Vec<u8>) ->
             return Ok(());
         }
     }
-    key(field.name, out);
+    out.key(field);
     value(field, held, depth, out)
 }
 
 /// Writes a field that is not there: Go's types have all of them.
 #[inline]
-fn absent(field: &FieldDef, depth: usize, out: &mut Vec<u8>) -> Written {
+fn absent(field: &FieldDef, depth: usize, out: &mut Out<'_>) -> Written {
     // Most fields.
     let omitted = flags::POINTER | flags::OMIT_EMPTY;
     if field.flags & omitted == omitted { Ok(()) } else { empty(field, depth, out) }
 }
 
-fn empty(field: &FieldDef, depth: usize, out: &mut Vec<u8>) -> Written {
+fn empty(field: &FieldDef, depth: usize, out: &mut Out<'_>) -> Written {
     if field.has(flags::OMIT_ZERO) {
         return Ok(());
     }
@@ -248,15 +284,15 @@ fn empty(field: &FieldDef, depth: usize, out: &mut Vec<u8>) -> Written {
         return fields(field.message(), &[], depth, out);
     }
     if field.has(flags::POINTER) {
-        key(field.name, out);
+        out.key(field);
         // Servers make the items of a list that has none an empty array.
-        out.extend_from_slice(if field.has(flags::LIST_ITEMS) { b"[]" } else { b"null" });
+        out.put(if field.has(flags::LIST_ITEMS) { b"[]" } else { b"null" });
         return Ok(());
     }
     if field.has(flags::OMIT_EMPTY) && is_scalar(field.kind) {
         return Ok(());
     }
-    key(field.name, out);
+    out.key(field);
     zero(field, depth, out)
 }
 
@@ -267,7 +303,7 @@ fn is_scalar(kind: FieldKind) -> bool {
 }
 
 /// Writes the value that has no fields.
-fn zero(field: &FieldDef, depth: usize, out: &mut Vec<u8>) -> Written {
+fn zero(field: &FieldDef, depth: usize, out: &mut Out<'_>) -> Written {
     let written: &[u8] = match field.kind {
         FieldKind::Message => return message(field.message(), &[], depth, out),
         FieldKind::Str | FieldKind::Bytes => b"\"\"",
@@ -279,32 +315,32 @@ fn zero(field: &FieldDef, depth: usize, out: &mut Vec<u8>) -> Written {
         FieldKind::RawJson | FieldKind::PropsOrArray | FieldKind::PropsOrStringArray => b"null",
         FieldKind::StrList => b"[]",
     };
-    out.extend_from_slice(written);
+    out.put(written);
     Ok(())
 }
 
 /// Writes one value.
-fn value(field: &FieldDef, held: Value<'_>, depth: usize, out: &mut Vec<u8>) -> Written {
+fn value(field: &FieldDef, held: Value<'_>, depth: usize, out: &mut Out<'_>) -> Written {
     match field.kind {
         FieldKind::Message => message(field.message(), held.bytes()?, depth, out)?,
-        FieldKind::Str => text::string(held.bytes()?, out),
-        FieldKind::Bytes => text::base64(held.bytes()?, out),
-        FieldKind::Bool => out.extend_from_slice(if held.varint()? != 0 { b"true" } else { b"false" }),
-        FieldKind::I32 => text::integer((held.varint()? as i32).into(), out),
-        FieldKind::I64 => text::integer(held.varint()? as i64, out),
+        FieldKind::Str => out.text(held.bytes()?),
+        FieldKind::Bytes => text::base64(held.bytes()?, &mut out.json),
+        FieldKind::Bool => out.put(if held.varint()? != 0 { b"true" } else { b"false" }),
+        FieldKind::I32 => text::integer((held.varint()? as i32).into(), &mut out.json),
+        FieldKind::I64 => text::integer(held.varint()? as i64, &mut out.json),
         FieldKind::F64 => match held {
-            Value::Fixed64(bits) => text::float(f64::from_bits(bits), out)?,
+            Value::Fixed64(bits) => text::float(f64::from_bits(bits), &mut out.json)?,
             _ => return Err(malformed("another encoding where a float should be").into()),
         },
         kind @ (FieldKind::Time | FieldKind::MicroTime) => match special::time(kind, held.bytes()?)? {
-            Some(time) => text::quoted(&time.text(), out),
-            None => out.extend_from_slice(b"null"),
+            Some(time) => text::quoted(&time.text(), &mut out.json),
+            None => out.put(b"null"),
         },
-        FieldKind::Duration => text::quoted(&special::duration(held.bytes()?)?, out),
-        FieldKind::Quantity => text::string(special::quantity(held.bytes()?)?, out),
+        FieldKind::Duration => text::quoted(&special::duration(held.bytes()?)?, &mut out.json),
+        FieldKind::Quantity => out.text(special::quantity(held.bytes()?)?),
         FieldKind::IntOrString => match special::int_or_text(held.bytes()?)? {
-            IntOrText::Int(int) => text::integer(int.into(), out),
-            IntOrText::Text(string) => text::string(string, out),
+            IntOrText::Int(int) => text::integer(int.into(), &mut out.json),
+            IntOrText::Text(string) => out.text(string),
         },
         FieldKind::RawJson => raw_json(held.bytes()?, depth, out)?,
         FieldKind::StrList => strings(1, Reader::new(held.bytes()?), depth, out)?,
@@ -315,69 +351,53 @@ fn value(field: &FieldDef, held: Value<'_>, depth: usize, out: &mut Vec<u8>) -> 
     Ok(())
 }
 
-fn raw_json(bytes: &[u8], depth: usize, out: &mut Vec<u8>) -> Written {
+fn raw_json(bytes: &[u8], depth: usize, out: &mut Out<'_>) -> Written {
     match special::raw(bytes)? {
-        b"" => out.extend_from_slice(b"null"),
+        b"" => out.put(b"null"),
         object if is_protobuf(object) => {
             let envelope = Envelope::parse(object)?;
             let (kind, message) = envelope.message()?;
             self::object(kind, !envelope.api_version.is_empty(), message, depth, out)?;
         }
-        json => raw::copy(json, depth, out)?,
+        json => raw::copy(json, depth, &mut out.json)?,
     }
     Ok(())
 }
 
 /// Writes the texts with this number as an array.
-fn strings(number: u32, mut reader: Reader<'_>, depth: usize, out: &mut Vec<u8>) -> Written {
+fn strings(number: u32, mut reader: Reader<'_>, depth: usize, out: &mut Out<'_>) -> Written {
     deeper(depth)?;
-    out.push(b'[');
+    out.json.push(b'[');
     while let Some((found, value)) = reader.next()? {
         if found == number {
-            comma(out);
-            text::string(value.bytes()?, out);
+            out.comma();
+            out.text(value.bytes()?);
         }
     }
-    out.push(b']');
+    out.json.push(b']');
     Ok(())
 }
 
 /// Writes a JSON schema, or what may stand instead of one.
-fn props(field: &FieldDef, bytes: &[u8], depth: usize, out: &mut Vec<u8>) -> Written {
-    match special::schema(field.kind, bytes)?.ok_or(Stop::Order)? {
-        Schema::Null => out.extend_from_slice(b"null"),
-        Schema::Bool(allows) => out.extend_from_slice(if allows { b"true" } else { b"false" }),
+fn props(field: &FieldDef, bytes: &[u8], depth: usize, out: &mut Out<'_>) -> Written {
+    match special::schema(field.kind, bytes)?.ok_or_else(Stop::order)? {
+        Schema::Null => out.put(b"null"),
+        Schema::Bool(allows) => out.put(if allows { b"true" } else { b"false" }),
         Schema::One(schema) => message(field.message(), schema, depth, out)?,
         Schema::Many(_) if field.kind == FieldKind::PropsOrStringArray => {
             strings(2, Reader::new(bytes), depth, out)?;
         }
         Schema::Many(_) => {
             let (mut reader, depth) = (Reader::new(bytes), deeper(depth)?);
-            out.push(b'[');
+            out.json.push(b'[');
             while let Some((number, value)) = reader.next()? {
                 if number == 2 {
-                    comma(out);
+                    out.comma();
                     message(field.message(), value.bytes()?, depth, out)?;
                 }
             }
-            out.push(b']');
+            out.json.push(b']');
         }
     }
     Ok(())
-}
-
-/// A comma, unless this is the first item of an array or the first entry of a map.
-#[inline]
-fn comma(out: &mut Vec<u8>) {
-    if !matches!(out.last(), Some(b'[' | b'{')) {
-        out.push(b',');
-    }
-}
-
-/// The name of a field, after a comma: that of the first becomes the object's opening brace.
-#[inline]
-fn key(name: &str, out: &mut Vec<u8>) {
-    out.extend_from_slice(b",\"");
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b"\":");
 }

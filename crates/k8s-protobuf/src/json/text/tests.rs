@@ -29,32 +29,16 @@ fn floats_are_as_in_go() {
 
 #[test]
 fn strings_are_escaped_where_json_asks_for_it() {
-    let written = text(|out| string("a\"\\\n\r\t\u{0}\u{1f}\u{7f}<>&é\u{2028}".as_bytes(), out));
-    assert_eq!(written, "\"a\\\"\\\\\\n\\r\\t\\u0000\\u001f\u{7f}<>&é\u{2028}\"");
-    assert_eq!(text(|out| string(b"a\xc3", out)), "\"a\u{fffd}\"");
-}
-
-#[test]
-fn what_is_to_be_escaped_is_found_wherever_it_stands() {
-    for length in 1..40 {
-        for at in 0..length {
-            for byte in 0..0x80 {
-                // Next to them, those that differ least from what is escaped.
-                let mut bytes: Vec<u8> =
-                    [0x20, 0x21, 0x23, 0x5b, 0x5d, 0x7f].into_iter().cycle().take(length).collect();
-                bytes[at] = byte;
-                let read: String = serde_json::from_str(&text(|out| string(&bytes, out))).unwrap();
-                assert_eq!(read.as_bytes(), bytes);
-            }
-        }
-    }
+    let written = text(|out| content("a\"\\\n\r\t\u{0}\u{1f}\u{7f}<>&é\u{2028}".as_bytes(), out));
+    assert_eq!(written, "a\\\"\\\\\\n\\r\\t\\u0000\\u001f\u{7f}<>&é\u{2028}");
+    assert_eq!(text(|out| content(b"a\xc3", out)), "a\u{fffd}");
 }
 
 proptest! {
     #[test]
     fn strings_are_read_back(value: String) {
-        let written = text(|out| string(value.as_bytes(), out));
-        prop_assert_eq!(serde_json::from_str::<String>(&written).unwrap(), value);
+        let written = text(|out| content(value.as_bytes(), out));
+        prop_assert_eq!(serde_json::from_str::<String>(&format!("\"{written}\"")).unwrap(), value);
     }
 
     #[test]

@@ -1,9 +1,8 @@
 //! Maps, whose keys Go sorts.
 
-use super::{Written, comma, deeper, key, run, value, zero};
+use super::{Out, Written, deeper, run, value, zero};
 use crate::Error;
 use crate::error::malformed;
-use crate::json::text;
 use crate::schema::FieldDef;
 use crate::wire::{Reader, Value};
 
@@ -12,11 +11,11 @@ pub(super) fn map(
     first: Value<'_>,
     reader: &mut Reader<'_>,
     depth: usize,
-    out: &mut Vec<u8>,
+    out: &mut Out<'_>,
 ) -> Written {
     let depth = deeper(depth)?;
-    key(field.name, out);
-    out.push(b'{');
+    out.key(field);
+    out.json.push(b'{');
     // All keys before any value: what is written twice at every level takes time without end.
     let mut rest = *reader;
     let mut last = entry(field, first)?.0;
@@ -29,10 +28,10 @@ pub(super) fn map(
     }
     map_entry(field, entry(field, first)?, depth, out)?;
     while let Some(next) = run(field, reader)? {
-        out.push(b',');
+        out.json.push(b',');
         map_entry(field, entry(field, next)?, depth, out)?;
     }
-    out.push(b'}');
+    out.json.push(b'}');
     Ok(())
 }
 
@@ -43,7 +42,7 @@ fn unsorted(
     first: Value<'_>,
     reader: &mut Reader<'_>,
     depth: usize,
-    out: &mut Vec<u8>,
+    out: &mut Out<'_>,
 ) -> Written {
     let mut entries = vec![entry(field, first)?];
     while let Some(next) = run(field, reader)? {
@@ -53,14 +52,14 @@ fn unsorted(
     entries.sort_by_key(|(key, _)| *key);
     let mut entries = entries.into_iter().peekable();
     while let Some(entry) = entries.next() {
-        let before = out.len();
-        comma(out);
+        let before = out.json.len();
+        out.comma();
         map_entry(field, entry, depth, out)?;
         if entries.peek().is_some_and(|next| next.0 == entry.0) {
-            out.truncate(before);
+            out.json.truncate(before);
         }
     }
-    out.push(b'}');
+    out.json.push(b'}');
     Ok(())
 }
 
@@ -97,13 +96,13 @@ fn map_entry(
     field: &FieldDef,
     (key, held): (&[u8], Option<Value<'_>>),
     depth: usize,
-    out: &mut Vec<u8>,
+    out: &mut Out<'_>,
 ) -> Written {
     if std::str::from_utf8(key).is_err() {
         return Err(malformed("a text that is not UTF-8").into());
     }
-    text::string(key, out);
-    out.push(b':');
+    out.text(key);
+    out.json.push(b':');
     match held {
         Some(held) => value(field, held, depth, out),
         None => zero(field, depth, out),
