@@ -180,9 +180,10 @@ impl<T> Pipeline<T> {
     }
 
     fn upsert(&mut self, item: Item<T>, events: &mut Vec<Event<T>>) {
-        let (key, object) = (item.key.clone(), Arc::clone(&item.record.object));
-        self.reached(item.record.version.clone());
-        let change = self.store.upsert(item);
+        let Item { key, record } = item;
+        let object = Arc::clone(&record.object);
+        self.reached(record.version.clone());
+        let change = self.store.write(&key, record);
         changed(key, change, object, events);
     }
 

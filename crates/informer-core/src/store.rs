@@ -161,36 +161,34 @@ impl<T> Store<T> {
 
     /// Writes one object.
     pub fn upsert(&mut self, item: Item<T>) -> Change<T> {
-        let Item { key, record } = item;
+        self.write(&item.key, item.record)
+    }
+
+    /// [`upsert`](Self::upsert) with a key that is kept if it was not there.
+    pub(crate) fn write(&mut self, key: &ObjectKey, record: Record<T>) -> Change<T> {
         let objects = &mut self.root.objects;
-        let slot = objects.slot(&key);
-        let change = match slot.and_then(|slot| objects.record(slot)) {
-            None => Change::Added,
-            Some(old) if old.is_state(&record.uid, &record.version) => return Change::Unchanged,
-            Some(old) if old.uid == record.uid => Change::Updated { old: old.clone() },
-            Some(old) => Change::Recreated { old: old.clone() },
+        let slot = objects.slot(key);
+        let same_object = match slot.and_then(|slot| objects.record(slot)) {
+            Some(held) if held.is_state(&record.uid, &record.version) => return Change::Unchanged,
+            held => held.is_some_and(|held| held.uid == record.uid),
         };
-        let old = match &change {
-            Change::Updated { old } | Change::Recreated { old } => Some(old),
-            Change::Added | Change::Unchanged => None,
+        let (slot, old) = match slot {
+            Some(slot) => (slot, objects.change(slot, record)),
+            None => (objects.add(&mut self.numbers, key.clone(), record), None),
         };
-        let object = Arc::clone(&record.object);
-        let slot = match slot {
-            Some(slot) => {
-                objects.change(slot, record);
-                slot
-            }
-            None => objects.add(&mut self.numbers, key.clone(), record),
-        };
-        self.reindex(&key, slot, old.map(|old| &*old.object), Some(&object));
+        self.reindex(key, slot, old.as_ref());
         self.dirty = true;
-        change
+        match old {
+            None => Change::Added,
+            Some(old) if same_object => Change::Updated { old },
+            Some(old) => Change::Recreated { old },
+        }
     }
 
     /// Removes one object and returns its last state.
     pub fn remove(&mut self, key: &ObjectKey) -> Option<Record<T>> {
         let (slot, old) = self.root.objects.remove(&mut self.numbers, key)?;
-        self.reindex(key, slot, Some(&old.object), None);
+        self.reindex(key, slot, Some(&old));
         self.dirty = true;
         Some(old)
     }
@@ -208,19 +206,25 @@ impl<T> Store<T> {
         std::mem::take(&mut self.faults)
     }
 
-    fn reindex(&mut self, key: &ObjectKey, slot: Slot, old: Option<&T>, new: Option<&T>) {
-        for postings in &mut self.root.indexes {
+    /// Brings the indexes to what is now in the place of `key`, which held `old`.
+    fn reindex(&mut self, key: &ObjectKey, slot: Slot, old: Option<&Record<T>>) {
+        let Root { objects, indexes, .. } = &mut self.root;
+        for postings in indexes {
+            let [old, new] = [old, objects.record(slot)].map(|record| record.map(|record| &*record.object));
             postings.update(key, slot, old, new, &mut self.faults);
         }
     }
 
     /// The whole table in one go, for a first list; only right where there were no objects before.
     fn fill(&mut self, objects: Table<T>, numbers: Numbers) {
-        let mut entries = objects.iter();
-        while let Some((key, slot, record)) = entries.next_slot() {
-            self.reindex(key, slot, None, Some(&record.object));
-        }
         (self.root.objects, self.numbers) = (objects, numbers);
+        let Root { objects, indexes, .. } = &mut self.root;
+        for postings in indexes {
+            let mut entries = objects.iter();
+            while let Some((key, slot, record)) = entries.next_slot() {
+                postings.update(key, slot, None, Some(&record.object), &mut self.faults);
+            }
+        }
         self.dirty = true;
     }
 }

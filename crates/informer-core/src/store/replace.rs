@@ -100,7 +100,7 @@ impl<T> Store<T> {
             self.fill(changed, numbers);
         } else {
             for (key, record) in changed.iter() {
-                let mut change = self.upsert(Item { key: key.clone(), record: record.clone() });
+                let mut change = self.write(key, record.clone());
                 if distrust && matches!(change, Change::Unchanged) {
                     change = self.overwrite(key, record);
                 }
@@ -119,7 +119,7 @@ impl<T> Store<T> {
         else {
             return Change::Added;
         };
-        self.reindex(key, slot, Some(&old.object), Some(&record.object));
+        self.reindex(key, slot, Some(&old));
         Change::Updated { old }
     }
 }

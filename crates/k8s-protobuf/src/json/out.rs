@@ -69,9 +69,15 @@ impl<'a> Out<'a> {
     fn rest_of_text(&mut self, text: &[u8]) {
         match self.window(text) {
             Some(window) if text::is_plain(window, text.len()) => self.copy(window, text.len()),
-            _ => text::content(text, &mut self.json),
+            _ => self.other(text),
         }
         self.json.push(b'"');
+    }
+
+    /// A text that is long, at the end of all, or not written as it is.
+    #[inline(never)]
+    fn other(&mut self, text: &[u8]) {
+        text::content(text, &mut self.json);
     }
 
     /// The text and what stands behind it, if that is enough of both.

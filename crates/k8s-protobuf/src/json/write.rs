@@ -154,7 +154,8 @@ fn one(field: &FieldDef, bytes: &[u8], depth: usize, out: &mut Out<'_>) -> Writt
         }
         FieldKind::Bool | FieldKind::I32 | FieldKind::I64 => {
             out.key(field);
-            value(field, Value::Varint(Reader::new(bytes).varint()?), depth, out)
+            integer(field.kind, Reader::new(bytes).varint()?, out);
+            Ok(())
         }
         _ => single(field, Value::Bytes(bytes), depth, out),
     }
@@ -207,6 +208,10 @@ fn items(field: &FieldDef, held: Value<'_>, depth: usize, out: &mut Out<'_>) -> 
                 value(field, packed.value(encoding)?, depth, out)?;
             }
             Ok(())
+        }
+        Value::Bytes(bytes) if field.kind == FieldKind::Message => {
+            out.comma();
+            message(field.message(), bytes, depth, out)
         }
         held => {
             out.comma();
@@ -325,9 +330,7 @@ fn value(field: &FieldDef, held: Value<'_>, depth: usize, out: &mut Out<'_>) -> 
         FieldKind::Message => message(field.message(), held.bytes()?, depth, out)?,
         FieldKind::Str => out.text(held.bytes()?),
         FieldKind::Bytes => text::base64(held.bytes()?, &mut out.json),
-        FieldKind::Bool => out.put(if held.varint()? != 0 { b"true" } else { b"false" }),
-        FieldKind::I32 => text::integer((held.varint()? as i32).into(), &mut out.json),
-        FieldKind::I64 => text::integer(held.varint()? as i64, &mut out.json),
+        kind @ (FieldKind::Bool | FieldKind::I32 | FieldKind::I64) => integer(kind, held.varint()?, out),
         FieldKind::F64 => match held {
             Value::Fixed64(bits) => text::float(f64::from_bits(bits), &mut out.json)?,
             _ => return Err(malformed("another encoding where a float should be").into()),
@@ -349,6 +352,16 @@ fn value(field: &FieldDef, held: Value<'_>, depth: usize, out: &mut Out<'_>) -> 
         }
     }
     Ok(())
+}
+
+/// Writes an integer or a bool of which these are the bits.
+#[inline]
+fn integer(kind: FieldKind, bits: u64, out: &mut Out<'_>) {
+    match kind {
+        FieldKind::Bool => out.put(if bits != 0 { b"true" } else { b"false" }),
+        FieldKind::I32 => text::integer((bits as i32).into(), &mut out.json),
+        _ => text::integer(bits as i64, &mut out.json),
+    }
 }
 
 fn raw_json(bytes: &[u8], depth: usize, out: &mut Out<'_>) -> Written {

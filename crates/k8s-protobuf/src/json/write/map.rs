@@ -3,7 +3,7 @@
 use super::{Out, Written, deeper, run, value, zero};
 use crate::Error;
 use crate::error::malformed;
-use crate::schema::FieldDef;
+use crate::schema::{FieldDef, FieldKind};
 use crate::wire::{Reader, Value};
 
 pub(super) fn map(
@@ -16,20 +16,32 @@ pub(super) fn map(
     let depth = deeper(depth)?;
     out.key(field);
     out.json.push(b'{');
-    // All keys before any value: what is written twice at every level takes time without end.
-    let mut rest = *reader;
-    let mut last = entry(field, first)?.0;
-    while let Some(next) = run(field, &mut rest)? {
-        let (next, _) = entry(field, next)?;
-        if next <= last {
+    if !matches!(field.kind, FieldKind::Str | FieldKind::Bytes | FieldKind::Quantity) {
+        // All keys before any value that may hold a map: what is written twice at every level takes time without end.
+        let mut rest = *reader;
+        let mut last = entry(field, first)?.0;
+        while let Some(next) = run(field, &mut rest)? {
+            let (next, _) = entry(field, next)?;
+            if next <= last {
+                return unsorted(field, first, reader, depth, out);
+            }
+            last = next;
+        }
+    }
+    let (start, entries) = (out.json.len(), *reader);
+    let held = entry(field, first)?;
+    let mut last = held.0;
+    map_entry(field, held, depth, out)?;
+    while let Some(next) = run(field, reader)? {
+        let held = entry(field, next)?;
+        if held.0 <= last {
+            out.json.truncate(start);
+            *reader = entries;
             return unsorted(field, first, reader, depth, out);
         }
-        last = next;
-    }
-    map_entry(field, entry(field, first)?, depth, out)?;
-    while let Some(next) = run(field, reader)? {
+        last = held.0;
         out.json.push(b',');
-        map_entry(field, entry(field, next)?, depth, out)?;
+        map_entry(field, held, depth, out)?;
     }
     out.json.push(b'}');
     Ok(())
