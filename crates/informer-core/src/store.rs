@@ -219,9 +219,9 @@ impl<T> Store<T> {
     fn fill(&mut self, objects: Table<T>, numbers: Numbers) {
         (self.root.objects, self.numbers) = (objects, numbers);
         let Root { objects, indexes, .. } = &mut self.root;
-        for postings in indexes {
-            let mut entries = objects.iter();
-            while let Some((key, slot, record)) = entries.next_slot() {
+        let mut entries = objects.iter();
+        while let Some((key, slot, record)) = entries.next_slot() {
+            for postings in &mut *indexes {
                 postings.update(key, slot, None, Some(&record.object), &mut self.faults);
             }
         }

@@ -63,6 +63,18 @@ impl Goals<'_> {
                 over("informer.1.stream.cpu-us", "client-go.events.1.cpu-us"),
             ),
             (
+                "… by a stream, runtime of one thread: batches of 64, over client-go's handler",
+                over("informer.64.one-thread.cpu-us", "client-go.events.64.cpu-us"),
+            ),
+            (
+                "… by a stream, runtime of one thread: one that finds all asleep, over client-go's handler",
+                over("informer.idle.one-thread.cpu-us", "client-go.events.idle.cpu-us"),
+            ),
+            (
+                "… by a stream, runtime of one thread: one after the other, over client-go's handler",
+                over("informer.1.one-thread.cpu-us", "client-go.events.1.cpu-us"),
+            ),
+            (
                 "allocations of an update, batches of 64, over client-go's",
                 over("informer.64.handlers-1.allocations", "client-go.events.64.allocations"),
             ),

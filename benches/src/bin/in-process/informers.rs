@@ -3,9 +3,10 @@
 //! The loop is closed: when the handler was given all events of a batch, it lets go the next one. *Idle*: a task lets go
 //! one event after a pause, in which everything has gone to sleep; the pauses' own time is taken off. *Stream*: the events
 //! are taken from [`SharedInformer::events`] by a task of the runtime, instead of by a handler on a thread of the library's.
+//! *One thread*: by a stream, in a runtime of tokio's `current_thread` flavour.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, mpsc};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -15,7 +16,7 @@ use informer::{Event, InformerOptions, SharedInformer};
 use informer_benches::{HEAP, cpu};
 use informer_core::wire::ObjectHead;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::mpsc::unbounded_channel;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::time::sleep;
 
 use crate::figures::print;
@@ -38,6 +39,7 @@ pub(crate) fn measure(quick: bool) -> Result<()> {
         (256, 100, events / 12),
     ];
     let streams = [(64, events), (1, events / 4)];
+    let by_stream = [("stream", Consumers::Stream), ("one-thread", Consumers::StreamOnOneThread)];
     for (batch, handlers, _) in cases {
         let counted = Loop { batch, consumers: Consumers::Handlers(handlers), events: 8_192 }.run()?;
         print(&format!("informer.{batch}.handlers-{handlers}.allocations"), counted.allocations);
@@ -51,13 +53,15 @@ pub(crate) fn measure(quick: bool) -> Result<()> {
         let timed = Loop { batch, consumers: Consumers::Handlers(handlers), events }.run()?;
         print(&format!("informer.{batch}.handlers-{handlers}.cpu-us"), timed.cpu_us);
     }
-    for (batch, events) in streams {
-        let timed = Loop { batch, consumers: Consumers::Stream, events }.run()?;
-        print(&format!("informer.{batch}.stream.cpu-us"), timed.cpu_us);
-    }
     let singles = if quick { 1_000 } else { 5_000 };
     print("informer.idle.cpu-us", idle(singles, Consumers::Handlers(1))?);
-    print("informer.idle.stream.cpu-us", idle(singles, Consumers::Stream)?);
+    for (name, consumers) in by_stream {
+        for (batch, events) in streams {
+            let timed = Loop { batch, consumers, events }.run()?;
+            print(&format!("informer.{batch}.{name}.cpu-us"), timed.cpu_us);
+        }
+        print(&format!("informer.idle.{name}.cpu-us"), idle(singles, consumers)?);
+    }
     print("informer.head.cpu-us", head()?);
     Ok(())
 }
@@ -79,14 +83,24 @@ enum Consumers {
     Handlers(usize),
     /// One stream, in a task of the runtime.
     Stream,
+    StreamOnOneThread,
 }
 
 impl Consumers {
     fn count(self) -> usize {
         match self {
             Self::Handlers(count) => count,
-            Self::Stream => 1,
+            Self::Stream | Self::StreamOnOneThread => 1,
         }
+    }
+
+    /// What `#[tokio::main]` makes, with threads and without.
+    fn runtime(self) -> Result<Runtime> {
+        let mut builder = match self {
+            Self::Handlers(_) | Self::Stream => Builder::new_multi_thread(),
+            Self::StreamOnOneThread => Builder::new_current_thread(),
+        };
+        Ok(builder.enable_all().build()?)
     }
 
     /// Has each of them call what `handle` makes, for every update, from here on.
@@ -107,7 +121,7 @@ impl Consumers {
             };
             registrations.push(match self {
                 Self::Handlers(_) => informer.add_handler(|handlers| handlers.on_event(given))?,
-                Self::Stream => {
+                Self::Stream | Self::StreamOnOneThread => {
                     let mut events = informer.events()?;
                     let registration = events.registration();
                     runtime.spawn(async move {
@@ -142,7 +156,7 @@ struct Course {
     handlers: usize,
     done: AtomicUsize,
     began: OnceLock<(Duration, usize)>,
-    ended: mpsc::Sender<(Duration, usize)>,
+    ended: UnboundedSender<(Duration, usize)>,
 }
 
 impl Course {
@@ -169,7 +183,7 @@ impl Loop {
         let batches = self.events / self.batch;
         let warm = batches / 8 + 1;
         let feed = feed(self.batch, batches + warm)?;
-        let (ended, end) = mpsc::channel();
+        let (ended, mut end) = unbounded_channel();
         let course = Arc::new(Course {
             feed: Arc::clone(&feed),
             batch: self.batch,
@@ -181,7 +195,7 @@ impl Loop {
             began: OnceLock::new(),
             ended,
         });
-        let runtime = runtime()?;
+        let runtime = self.consumers.runtime()?;
         let informer = informer(&runtime, &feed)?;
         self.consumers.attach(&runtime, &informer, || {
             let course = Arc::clone(&course);
@@ -194,7 +208,7 @@ impl Loop {
             }
         })?;
         feed.let_go();
-        let ended = end.recv()?;
+        let ended = runtime.block_on(end.recv()).context("it did not end")?;
         let began = course.began.get().context("it did not begin")?;
         runtime.block_on(informer.stop());
         let events = batches * self.batch;
@@ -209,7 +223,7 @@ impl Loop {
 /// connection is.
 fn idle(events: usize, consumers: Consumers) -> Result<f64> {
     let feed = feed(1, events)?;
-    let runtime = runtime()?;
+    let runtime = consumers.runtime()?;
     let informer = informer(&runtime, &feed)?;
     let (handled, mut wait) = unbounded_channel();
     consumers.attach(&runtime, &informer, || {
@@ -258,11 +272,6 @@ fn feed(batch: usize, batches: usize) -> Result<Arc<Feed>> {
     };
     let chunks = (0..batches).map(chunk).collect::<Result<Vec<_>>>()?;
     Ok(Feed::new(chunks.into_iter().map(Ok)))
-}
-
-/// What `#[tokio::main]` makes.
-fn runtime() -> Result<Runtime> {
-    Ok(Builder::new_multi_thread().enable_all().build()?)
 }
 
 /// One that has synced.

@@ -229,6 +229,14 @@ fn a_wrong_encoding_is_an_error() {
     {
         assert!(written(kind("v1", "Pod"), &message).is_err(), "{message:?}");
     }
+    // What is wrong is met when the fields are put in order, or after that.
+    let late = [
+        vec![field(17, b""), varint(2, 7), field(2, b"x")],
+        vec![field(11, &field(1, b"\xff")), field(1, b"n")],
+    ];
+    for metadata in late {
+        assert!(written(kind("v1", "Pod"), &field(1, &metadata.concat())).is_err(), "{metadata:?}");
+    }
     // Go writes it all the same.
     let not_utf8 = written(kind("v1", "Pod"), &within(&[1, 1], b"\xff")).unwrap();
     assert_eq!(not_utf8["metadata"]["name"], "\u{fffd}");

@@ -1,4 +1,5 @@
 use super::*;
+use crate::wire::lossy;
 
 /// The text in JSON, when it stands at `at` in `source`, and when it stands alone.
 fn written(source: &[u8], at: usize, length: usize) -> [String; 2] {
@@ -26,6 +27,23 @@ fn what_is_to_be_escaped_is_found_wherever_it_stands() {
                 let read: String = serde_json::from_str(&texts[0]).unwrap();
                 assert_eq!(read.as_bytes(), &bytes[..length]);
                 assert_eq!(texts[0], texts[1]);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_not_utf8_is_replaced_wherever_it_stands() {
+    let characters: [&[u8]; 5] = ["é".as_bytes(), "€".as_bytes(), "🦀".as_bytes(), b"\x80", b"\xff"];
+    for length in 1..40 {
+        for at in 0..length {
+            for character in characters {
+                // The end of the text may cut the character, and what is missing then stands behind it.
+                let mut bytes = vec![b'a'; at];
+                bytes.extend(character);
+                bytes.resize(at + character.len() + WINDOW + 40, b'a');
+                let expected = format!("\"{}\"", lossy(&bytes[..length]));
+                assert_eq!(written(&bytes, 0, length), [&*expected, &*expected]);
             }
         }
     }
