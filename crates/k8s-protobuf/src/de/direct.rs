@@ -19,6 +19,9 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use k8s_openapi::jiff::Timestamp;
 use serde::de::DeserializeOwned;
 
+use json::Json;
+
+use super::value::De;
 use crate::Kind;
 use crate::schema::FieldKind;
 
@@ -36,86 +39,187 @@ trait Source: Copy {
     fn time(self, kind: FieldKind) -> Option<Timestamp>;
     /// A struct through serde.
     fn by_serde<T: DeserializeOwned>(self) -> Option<T>;
-    /// Any JSON.
-    fn any<T: DeserializeOwned>(self) -> Option<T>;
-    fn items<T: Read<Self>>(self) -> Option<Vec<T>>;
-    fn entries<T: Read<Self>>(self) -> Option<BTreeMap<String, T>>;
+    fn items(self, items: &mut dyn Items) -> Option<()>;
+    fn entries(self, entries: &mut dyn Entries) -> Option<()>;
     /// Reads a message with this name in Go into its struct.
-    fn message(self, object: &mut dyn Message<Self>, name: &'static str) -> Option<()>;
+    fn message(self, object: &mut dyn Message, name: &'static str) -> Option<()>;
+}
+
+/// One type for all sources: what reads a message is not generic over them, so that it is compiled once.
+#[derive(Clone, Copy)]
+enum Value<'a> {
+    Message(De<'a>),
+    Json(Json<'a>),
+}
+
+macro_rules! of_either {
+    ($($method:ident($($argument:ident: $of:ty),*) -> $type:ty;)*) => {
+        $(fn $method(self, $($argument: $of),*) -> Option<$type> {
+            match self {
+                Self::Message(value) => Source::$method(value, $($argument),*),
+                Self::Json(value) => Source::$method(value, $($argument),*),
+            }
+        })*
+    };
+}
+
+impl Source for Value<'_> {
+    of_either! {
+        is_null() -> bool;
+        text() -> String;
+        bool() -> bool;
+        i32() -> i32;
+        i64() -> i64;
+        bytes() -> Vec<u8>;
+        quantity() -> String;
+        int_or_string() -> IntOrString;
+        time(kind: FieldKind) -> Timestamp;
+        items(items: &mut dyn Items) -> ();
+        entries(entries: &mut dyn Entries) -> ();
+        message(object: &mut dyn Message, name: &'static str) -> ();
+    }
+
+    fn by_serde<T: DeserializeOwned>(self) -> Option<T> {
+        match self {
+            Self::Message(value) => Source::by_serde(value),
+            Self::Json(value) => Source::by_serde(value),
+        }
+    }
+}
+
+impl Value<'_> {
+    /// Any JSON. Not within JSON: how deep it may be depends on where it stands there.
+    fn any<T: DeserializeOwned>(self) -> Option<T> {
+        match self {
+            Self::Message(value) => Source::by_serde(value),
+            Self::Json(_) => None,
+        }
+    }
 }
 
 /// A struct that a message is read into.
-trait Message<S> {
+trait Message {
     /// Reads the value into the field with this number, from 0x100 on of the message with that number whose fields JSON has
     /// in this one. `None` if there is no such field here, or the value is to be left to serde.
-    fn set(&mut self, key: u16, value: S) -> Option<()>;
+    fn set(&mut self, key: u16, value: Value<'_>) -> Option<()>;
+}
+
+/// A vector that items are read into.
+trait Items {
+    fn len(&self) -> usize;
+    fn capacity(&self) -> usize;
+    fn reserve_exact(&mut self, more: usize);
+    /// Reads one that is not null behind the others.
+    fn push(&mut self, value: Value<'_>) -> Option<()>;
+}
+
+impl<T: Read> Items for Vec<T> {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn capacity(&self) -> usize {
+        self.capacity()
+    }
+
+    fn reserve_exact(&mut self, more: usize) {
+        self.reserve_exact(more);
+    }
+
+    fn push(&mut self, value: Value<'_>) -> Option<()> {
+        T::push(self, value)
+    }
+}
+
+/// What entries of a map are read into.
+trait Entries {
+    fn reserve_exact(&mut self, more: usize);
+    /// Reads a value that is not null.
+    fn put(&mut self, key: String, value: Value<'_>) -> Option<()>;
+}
+
+impl<T: Read> Entries for Vec<(String, T)> {
+    fn reserve_exact(&mut self, more: usize) {
+        self.reserve_exact(more);
+    }
+
+    fn put(&mut self, key: String, value: Value<'_>) -> Option<()> {
+        self.push((key, T::read(value)?));
+        Some(())
+    }
 }
 
 /// What a value is read into. Each way is `None` if the value is to be left to serde.
-trait Read<S>: Sized {
+trait Read: Sized {
     /// Whether null is the default.
     const TAKES_NULL: bool = false;
 
     /// Reads what is not null.
-    fn read(value: S) -> Option<Self>;
+    fn read(value: Value<'_>) -> Option<Self>;
 
     /// Reads it in place, where the default is so far. Structs are large to be moved.
-    fn read_into(&mut self, value: S) -> Option<()> {
+    fn read_into(&mut self, value: Value<'_>) -> Option<()> {
         *self = Self::read(value)?;
         Some(())
     }
 
     /// Reads it into what is `None` so far.
-    fn read_some(slot: &mut Option<Self>, value: S) -> Option<()> {
+    fn read_some(slot: &mut Option<Self>, value: Value<'_>) -> Option<()> {
         *slot = Some(Self::read(value)?);
         Some(())
     }
 
     /// Reads it behind the others.
-    fn push(items: &mut Vec<Self>, value: S) -> Option<()> {
+    fn push(items: &mut Vec<Self>, value: Value<'_>) -> Option<()> {
         items.push(Self::read(value)?);
         Some(())
     }
 }
 
 /// Reads a field, null or not.
-fn fill<S: Source, T: Read<S>>(field: &mut T, value: S) -> Option<()> {
-    if value.is_null()? { T::TAKES_NULL.then_some(()) } else { field.read_into(value) }
+fn fill<T: Read>(field: &mut T, value: Value<'_>, is_null: bool) -> Option<()> {
+    if is_null { T::TAKES_NULL.then_some(()) } else { field.read_into(value) }
 }
 
-impl<S: Source, T: Read<S>> Read<S> for Option<T> {
+impl<T: Read> Read for Option<T> {
     const TAKES_NULL: bool = true;
 
-    fn read(value: S) -> Option<Self> {
+    fn read(value: Value<'_>) -> Option<Self> {
         T::read(value).map(Some)
     }
 
-    fn read_into(&mut self, value: S) -> Option<()> {
+    fn read_into(&mut self, value: Value<'_>) -> Option<()> {
         T::read_some(self, value)
     }
 }
 
-impl<S: Source, T: Read<S>> Read<S> for Vec<T> {
+impl<T: Read> Read for Vec<T> {
     const TAKES_NULL: bool = true;
 
-    fn read(value: S) -> Option<Self> {
-        value.items()
+    fn read(value: Value<'_>) -> Option<Self> {
+        let mut items = Self::new();
+        value.items(&mut items)?;
+        items.shrink_to_fit();
+        Some(items)
     }
 }
 
-impl<S: Source, T: Read<S>> Read<S> for BTreeMap<String, T> {
+impl<T: Read> Read for BTreeMap<String, T> {
     const TAKES_NULL: bool = true;
 
-    fn read(value: S) -> Option<Self> {
-        value.entries()
+    fn read(value: Value<'_>) -> Option<Self> {
+        let mut entries = Vec::<(String, T)>::new();
+        value.entries(&mut entries)?;
+        // Sorted already, mostly; of equal keys the last one counts.
+        Some(entries.into_iter().collect())
     }
 }
 
 macro_rules! values {
     ($($type:ty: $value:ident => $read:expr,)*) => {
-        $(impl<S: Source> Read<S> for $type {
+        $(impl Read for $type {
             #[inline]
-            fn read($value: S) -> Option<Self> {
+            fn read($value: Value<'_>) -> Option<Self> {
                 $read
             }
         })*
@@ -144,14 +248,15 @@ macro_rules! message {
         $name:literal, $($part:ident)::+ { $($key:literal $field:ident),* }
         $($since:ident { $($late_key:literal $late:ident),* })*
     ) => {
-        impl<S: Source> Message<S> for k8s_openapi::$($part)::+ {
-            fn set(&mut self, key: u16, value: S) -> Option<()> {
+        impl Message for k8s_openapi::$($part)::+ {
+            fn set(&mut self, key: u16, value: Value<'_>) -> Option<()> {
+                let is_null = value.is_null()?;
                 match key {
-                    $($key => fill(&mut self.$field, value),)*
+                    $($key => fill(&mut self.$field, value, is_null),)*
                     _ => {
                         $(k8s_openapi::$since! {
                             $(if key == $late_key {
-                                return fill(&mut self.$late, value);
+                                return fill(&mut self.$late, value, is_null);
                             })*
                         })*
                         None
@@ -160,22 +265,22 @@ macro_rules! message {
             }
         }
 
-        impl<S: Source> Read<S> for k8s_openapi::$($part)::+ {
-            fn read(value: S) -> Option<Self> {
+        impl Read for k8s_openapi::$($part)::+ {
+            fn read(value: Value<'_>) -> Option<Self> {
                 let mut object = Self::default();
                 value.message(&mut object, $name)?;
                 Some(object)
             }
 
-            fn read_into(&mut self, value: S) -> Option<()> {
+            fn read_into(&mut self, value: Value<'_>) -> Option<()> {
                 value.message(self, $name)
             }
 
-            fn read_some(slot: &mut Option<Self>, value: S) -> Option<()> {
+            fn read_some(slot: &mut Option<Self>, value: Value<'_>) -> Option<()> {
                 value.message(slot.insert(Self::default()), $name)
             }
 
-            fn push(items: &mut Vec<Self>, value: S) -> Option<()> {
+            fn push(items: &mut Vec<Self>, value: Value<'_>) -> Option<()> {
                 items.push(Self::default());
                 value.message(items.last_mut()?, $name)
             }

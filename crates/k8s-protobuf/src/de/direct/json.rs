@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use k8s_openapi::jiff::Timestamp;
@@ -11,13 +10,13 @@ use serde::Deserialize;
 use serde::de::value::{Error, StrDeserializer};
 use serde::de::{DeserializeOwned, IntoDeserializer};
 
-use super::{Message, Read, Source};
+use super::{Entries, Items, Message, Source, Value};
 use crate::Kind;
 use crate::schema::flags::INLINE;
 use crate::schema::{FieldDef, FieldKind, MessageDef};
 
 /// The object, if it does not say that it is another kind.
-pub(super) fn object<T: for<'a> Message<Json<'a>> + Default + Resource>(text: &str) -> Option<T> {
+pub(super) fn object<T: Message + Default + Resource>(text: &str) -> Option<T> {
     let kind = Kind::of(T::API_VERSION, T::KIND)?;
     let text = Text { all: text, at: Cell::new(0) };
     let mut object = T::default();
@@ -214,7 +213,7 @@ fn members<'a>(
     text: &'a Text<'a>,
     def: &'static MessageDef,
     kind: Option<Kind>,
-    object: &mut dyn Message<Json<'a>>,
+    object: &mut dyn Message,
 ) -> Option<()> {
     let mut names = Names { def, at: 0, seen: [0; 2] };
     let mut is_more = text.open(b'{', b'}')?;
@@ -224,7 +223,7 @@ fn members<'a>(
         match (names.find(name), kind) {
             (Some((key, field)), _) => {
                 text.peek()?;
-                object.set(key, Json { text, field })?;
+                object.set(key, Value::Json(Json { text, field }))?;
             }
             // Twice does no harm.
             (None, Some(kind)) if name == "kind" => (text.plain()? == kind.name()).then_some(())?,
@@ -334,30 +333,23 @@ impl Source for Json<'_> {
         self.text.by_serde()
     }
 
-    /// Not here: how deep it may be depends on where it stands.
-    fn any<T: DeserializeOwned>(self) -> Option<T> {
-        None
-    }
-
-    fn items<T: Read<Self>>(self) -> Option<Vec<T>> {
-        let mut items = Vec::new();
+    fn items(self, items: &mut dyn Items) -> Option<()> {
         let mut is_more = self.text.open(b'[', b']')?;
         while is_more {
             if self.is_null()? {
                 return None;
             }
-            if items.len() == items.capacity() {
-                items.reserve_exact(items.len().max(1));
+            let length = items.len();
+            if length == items.capacity() {
+                items.reserve_exact(length.max(1));
             }
-            T::push(&mut items, self)?;
+            items.push(Value::Json(self))?;
             is_more = self.text.more(b']')?;
         }
-        items.shrink_to_fit();
-        Some(items)
+        Some(())
     }
 
-    fn entries<T: Read<Self>>(self) -> Option<BTreeMap<String, T>> {
-        let mut entries = Vec::new();
+    fn entries(self, entries: &mut dyn Entries) -> Option<()> {
         let mut is_more = self.text.open(b'{', b'}')?;
         while is_more {
             let key = self.text.string()?.into_owned();
@@ -365,14 +357,13 @@ impl Source for Json<'_> {
             if self.is_null()? {
                 return None;
             }
-            entries.push((key, T::read(self)?));
+            entries.put(key, Value::Json(self))?;
             is_more = self.text.more(b'}')?;
         }
-        // Sorted already, mostly; of equal keys the last one counts.
-        Some(entries.into_iter().collect())
+        Some(())
     }
 
-    fn message(self, object: &mut dyn Message<Self>, name: &'static str) -> Option<()> {
+    fn message(self, object: &mut dyn Message, name: &'static str) -> Option<()> {
         if self.field.kind != FieldKind::Message {
             return None;
         }

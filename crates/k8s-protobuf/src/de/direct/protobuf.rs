@@ -1,6 +1,5 @@
 //! Protobuf, as servers write it: fields in the order of their numbers, in their shortest form.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use k8s_openapi::Resource;
@@ -11,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::super::text::ZERO_TIME;
 use super::super::value::{De, Form};
-use super::{Message, Read, Source};
+use super::{Entries, Items, Message, Source, Value};
 use crate::schema::flags::{INLINE, MAP, OMIT_EMPTY, POINTER};
 use crate::schema::{FieldDef, FieldKind, LeftOut, MessageDef};
 use crate::special::{self, IntOrText};
@@ -22,10 +21,7 @@ use crate::{Kind, utf8};
 const AT_FIRST: usize = 64;
 
 /// The object, if it is of its type's kind.
-pub(super) fn object<'de, T: Message<De<'de>> + Default + Resource>(
-    kind: Kind,
-    message: &'de [u8],
-) -> Option<T> {
+pub(super) fn object<T: Message + Default + Resource>(kind: Kind, message: &[u8]) -> Option<T> {
     if (kind.api_version(), kind.name()) != (T::API_VERSION, T::KIND) {
         return None;
     }
@@ -38,9 +34,9 @@ pub(super) fn object<'de, T: Message<De<'de>> + Default + Resource>(
 pub(in super::super) fn partial_metadata(kind: Kind, message: &[u8]) -> Option<ObjectMeta> {
     struct Partial(ObjectMeta);
 
-    impl<S: Source> Message<S> for Partial {
-        fn set(&mut self, key: u16, value: S) -> Option<()> {
-            if key == 1 { super::fill(&mut self.0, value) } else { None }
+    impl Message for Partial {
+        fn set(&mut self, key: u16, value: Value<'_>) -> Option<()> {
+            if key == 1 { super::fill(&mut self.0, value, value.is_null()?) } else { None }
         }
     }
 
@@ -53,9 +49,9 @@ pub(in super::super) fn partial_metadata(kind: Kind, message: &[u8]) -> Option<O
 }
 
 /// Reads the fields of a message, which stand at this depth. `outer` is the number of the message within its parent's JSON.
-fn fill<'de>(
-    object: &mut dyn Message<De<'de>>,
-    bytes: &'de [u8],
+fn fill(
+    object: &mut dyn Message,
+    bytes: &[u8],
     def: &'static MessageDef,
     outer: u16,
     depth: u8,
@@ -103,14 +99,14 @@ fn fill<'de>(
                 value
             }
         };
-        object.set(outer | u16::from(value.field.number), value)?;
+        object.set(outer | u16::from(value.field.number), Value::Message(value))?;
     }
     absent(object, def, at..def.fields.len(), outer, depth)
 }
 
 /// What JSON has of these fields, which are absent.
 fn absent(
-    object: &mut dyn Message<De<'_>>,
+    object: &mut dyn Message,
     def: &'static MessageDef,
     places: Range<usize>,
     outer: u16,
@@ -127,15 +123,15 @@ fn absent(
         let is_null = field.has(POINTER) && !field.has(OMIT_EMPTY);
         let form = if is_null { Form::Null } else { Form::One };
         let value = De { bytes: &[], field, count: 0, form, depth };
-        object.set(outer | u16::from(field.number), value)?;
+        object.set(outer | u16::from(field.number), Value::Message(value))?;
     }
     Some(())
 }
 
 /// Reads a message whose fields JSON has in this one.
-fn inline<'de>(
-    object: &mut dyn Message<De<'de>>,
-    bytes: &'de [u8],
+fn inline(
+    object: &mut dyn Message,
+    bytes: &[u8],
     field: &'static FieldDef,
     outer: u16,
     depth: u8,
@@ -211,16 +207,11 @@ impl Source for De<'_> {
         T::deserialize(self).ok()
     }
 
-    fn any<T: DeserializeOwned>(self) -> Option<T> {
-        T::deserialize(self).ok()
-    }
-
-    fn items<T: Read<Self>>(self) -> Option<Vec<T>> {
+    fn items(self, items: &mut dyn Items) -> Option<()> {
         if self.form != Form::Run {
             return None;
         }
         let count = self.count as usize;
-        let mut items = Vec::new();
         let mut reader = Reader::new(self.bytes);
         let mut item = De { form: Form::One, count: 0, depth: self.depth + 1, ..self };
         while !reader.rest().is_empty() {
@@ -229,20 +220,21 @@ impl Source for De<'_> {
             if Source::is_null(item)? {
                 return None;
             }
-            if items.len() == items.capacity() {
+            let length = items.len();
+            if length == items.capacity() {
                 // Exact, but not for structs that nobody has seen yet: a message of two bytes may be one of kilobytes.
-                items.reserve_exact((count - items.len()).min(items.len().max(AT_FIRST)));
+                items.reserve_exact((count - length).min(length.max(AT_FIRST)));
             }
-            T::push(&mut items, item)?;
+            items.push(Value::Message(item))?;
         }
-        Some(items)
+        Some(())
     }
 
-    fn entries<T: Read<Self>>(self) -> Option<BTreeMap<String, T>> {
+    fn entries(self, entries: &mut dyn Entries) -> Option<()> {
         if self.form != Form::Entries {
             return None;
         }
-        let mut entries = Vec::with_capacity(self.count as usize);
+        entries.reserve_exact(self.count as usize);
         let mut reader = Reader::new(self.bytes);
         let mut item = De { form: Form::One, count: 0, depth: self.depth + 1, ..self };
         while !reader.rest().is_empty() {
@@ -253,13 +245,12 @@ impl Source for De<'_> {
             if !entry.rest().is_empty() || Source::is_null(item)? {
                 return None;
             }
-            entries.push((text(key)?, T::read(item)?));
+            entries.put(text(key)?, Value::Message(item))?;
         }
-        // Sorted already, mostly; of equal keys the last one counts.
-        Some(entries.into_iter().collect())
+        Some(())
     }
 
-    fn message(self, object: &mut dyn Message<Self>, name: &'static str) -> Option<()> {
+    fn message(self, object: &mut dyn Message, name: &'static str) -> Option<()> {
         if (self.form, self.field.kind) != (Form::One, FieldKind::Message) {
             return None;
         }
