@@ -14,16 +14,6 @@ use tokio::time::Instant;
 
 const PODS: &str = "/api/v1/pods";
 
-/// A server with the Pods `a`, `b` and `c`.
-async fn with_pods() -> (TestServer, ApiService) {
-    let server = server().await;
-    for name in ["a", "b", "c"] {
-        server.cluster().create(&pod("default", name)).unwrap();
-    }
-    let service = server.service();
-    (server, service)
-}
-
 /// A watch from now on.
 async fn watch_now(server: &TestServer) -> Lines<informer_testkit::protocol::Body> {
     watch(&server.service(), &format!("{PODS}?watch=1&resourceVersion={}", server.cluster().version())).await

@@ -59,7 +59,7 @@ pub struct Lazy<K> {
 }
 
 impl<K: Decode> Lazy<K> {
-    /// Decodes the object: 10 to 18 µs for a Pod, each time.
+    /// Decodes the object: 10 to 19 µs for a Pod, each time.
     ///
     /// # Errors
     /// When the object does not have the shape of `K`.

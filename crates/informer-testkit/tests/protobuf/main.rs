@@ -170,15 +170,6 @@ fn streaming(path: &str) -> String {
     )
 }
 
-async fn with_pods() -> (TestServer, ApiService) {
-    let server = server().await;
-    for name in ["a", "b", "c"] {
-        server.cluster().create(&pod("default", name)).unwrap();
-    }
-    let service = server.service();
-    (server, service)
-}
-
 async fn with_widgets() -> (TestServer, ApiService) {
     let server = server().await;
     let definition = json!({

@@ -14,6 +14,16 @@ pub(crate) async fn server() -> TestServer {
     TestServer::start().await.unwrap()
 }
 
+/// A server with the Pods `a`, `b` and `c`.
+pub(crate) async fn with_pods() -> (TestServer, ApiService) {
+    let server = server().await;
+    for name in ["a", "b", "c"] {
+        server.cluster().create(&pod("default", name)).unwrap();
+    }
+    let service = server.service();
+    (server, service)
+}
+
 /// A minimal Pod.
 pub(crate) fn pod(namespace: &str, name: &str) -> Value {
     json!({
