@@ -96,9 +96,9 @@ impl<T> Store<T> {
     /// An empty store at the unset version.
     #[must_use]
     pub fn new() -> Self {
-        let root = Root::new();
+        let mut root = Root::new();
         Self {
-            published: Arc::new(ArcSwap::from_pointee(root.clone())),
+            published: Arc::new(ArcSwap::from_pointee(root.share())),
             root,
             numbers: Numbers::default(),
             dirty: false,
@@ -197,7 +197,9 @@ impl<T> Store<T> {
     /// were none.
     pub fn publish(&mut self) {
         if std::mem::take(&mut self.dirty) {
-            self.published.store(Arc::new(self.root.clone()));
+            self.published.store(Arc::new(self.root.share()));
+            // What was published before is gone, unless somebody reads it.
+            self.root.objects.settle();
         }
     }
 

@@ -121,7 +121,8 @@ impl<T> Store<T> {
         if self.has_index(index)? {
             return Ok(());
         }
-        self.finish_index(IndexBuild::new(index, self.unpublished()))
+        let build = IndexBuild::new(index, self.unpublished());
+        self.finish_index(build)
     }
 
     /// Adds an index that was built over snapshots of this store, after what changed since; readers have it, complete,
@@ -152,8 +153,8 @@ impl<T> Store<T> {
     }
 
     /// The store as the writer sees it.
-    fn unpublished(&self) -> Snapshot<T> {
-        Snapshot::new(Arc::new(self.root.clone()))
+    fn unpublished(&mut self) -> Snapshot<T> {
+        Snapshot::new(Arc::new(self.root.share()))
     }
 }
 

@@ -243,18 +243,18 @@ impl<T> Root<T> {
         Self { objects: Table::new(), indexes: Vec::new(), version: ResourceVersion::unset(), epoch: 0 }
     }
 
-    fn entry<'a>(&'a self, key: &'a ObjectKey, slot: Slot) -> Option<Entry<'a, T>> {
-        self.objects.record(slot).map(|record| Entry { key, record })
-    }
-}
-
-impl<T> Clone for Root<T> {
-    fn clone(&self) -> Self {
+    /// The same for others to read.
+    pub(super) fn share(&mut self) -> Self {
         Self {
-            objects: self.objects.clone(),
+            objects: self.objects.share(),
             indexes: self.indexes.clone(),
             version: self.version.clone(),
             epoch: self.epoch,
         }
     }
+
+    fn entry<'a>(&'a self, key: &'a ObjectKey, slot: Slot) -> Option<Entry<'a, T>> {
+        self.objects.record(slot).map(|record| Entry { key, record })
+    }
 }
+

@@ -69,6 +69,16 @@ impl<T> Table<T> {
         Entries { keys: self.keys.seek(compare), records: self.records.cursor() }
     }
 
+    /// The same objects for others to read; see [`Slots::share`].
+    pub(super) fn share(&mut self) -> Self {
+        Self { keys: self.keys.clone(), records: self.records.share() }
+    }
+
+    /// To be called when what was shared before may have gone; see [`Slots::settle`].
+    pub(super) fn settle(&mut self) {
+        self.records.settle();
+    }
+
     /// Adds an object whose key is not there, and says where.
     pub(super) fn add(&mut self, numbers: &mut Numbers, key: ObjectKey, record: Record<T>) -> Slot {
         let slot = numbers.take();
@@ -126,13 +136,6 @@ pub(super) type Placed<'a, T> = (Slot, &'a Arc<T>);
 
 /// A key with its object in the old table and in the new one.
 pub(super) type Difference<'a, T> = (&'a ObjectKey, Option<Placed<'a, T>>, Option<Placed<'a, T>>);
-
-/// Clones share all structure.
-impl<T> Clone for Table<T> {
-    fn clone(&self) -> Self {
-        Self { keys: self.keys.clone(), records: self.records.clone() }
-    }
-}
 
 /// Iterates over objects in key order.
 pub(super) struct Entries<'a, T> {
