@@ -5,6 +5,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use crate::sorted_map::{SearchKey, common_prefix_of, head_of};
+
 /// The namespace and name of an object, in one allocation; cloning copies a pointer.
 ///
 /// Cluster-scoped objects have an empty namespace. Keys order by namespace first, then by name, so all
@@ -80,6 +82,19 @@ impl ObjectKey {
         })
     }
 
+    /// The [head](SearchKey::head) of the key with these parts.
+    pub(crate) fn head_of_parts(namespace: &str, name: &str, at: usize) -> u32 {
+        match at.checked_sub(namespace.len() + 1) {
+            Some(at) => head_of(name.as_bytes(), at),
+            None => {
+                let text = [namespace.as_bytes(), &[SEPARATOR], name.as_bytes()].into_iter().flatten();
+                let mut four = [0; 4];
+                four.iter_mut().zip(text.skip(at)).for_each(|(byte, of_text)| *byte = *of_text);
+                u32::from_be_bytes(four)
+            }
+        }
+    }
+
     /// Whether both are clones of one key; equal keys may not be.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
@@ -105,6 +120,16 @@ impl PartialOrd for ObjectKey {
 impl Ord for ObjectKey {
     fn cmp(&self, other: &Self) -> Ordering {
         self.0.cmp(&other.0)
+    }
+}
+
+impl SearchKey for ObjectKey {
+    fn common_prefix(&self, other: &Self) -> usize {
+        common_prefix_of(self.0.as_bytes(), other.0.as_bytes())
+    }
+
+    fn head(&self, at: usize) -> u32 {
+        head_of(self.0.as_bytes(), at)
     }
 }
 
@@ -170,6 +195,25 @@ mod tests {
             let key = ObjectKey::namespaced(&namespace, &name);
             prop_assert_eq!(key.cmp_parts(&namespace, &name), Ordering::Equal);
             prop_assert_eq!(key.to_string().parse::<ObjectKey>().unwrap(), key);
+        }
+
+        #[test]
+        fn heads_are_of_the_text(
+            a in ("[a-b.]{0,12}", "[a-b.]{0,12}"),
+            b in ("[a-b.]{0,12}", "[a-b.]{0,12}"),
+            at in 0usize..30,
+        ) {
+            let (x, y) = (ObjectKey::namespaced(&a.0, &a.1), ObjectKey::namespaced(&b.0, &b.1));
+            let text = format!("{}\0{}\0\0\0\0{:\0<40}", a.0, a.1, "");
+            let four: [u8; 4] = text.as_bytes()[at..at + 4].try_into().unwrap();
+            prop_assert_eq!(x.head(at), u32::from_be_bytes(four));
+            prop_assert_eq!(ObjectKey::head_of_parts(&a.0, &a.1, at), x.head(at));
+            let common = x.common_prefix(&y);
+            prop_assert_eq!(&x.0.as_bytes()[..common], &y.0.as_bytes()[..common]);
+            prop_assert!(x == y || x.0.as_bytes().get(common) != y.0.as_bytes().get(common));
+            if at <= common {
+                prop_assert!(x.head(at).cmp(&y.head(at)).is_eq() || x.head(at).cmp(&y.head(at)) == x.cmp(&y));
+            }
         }
 
         #[test]

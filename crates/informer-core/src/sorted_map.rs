@@ -4,16 +4,19 @@
 //! nodes that a clone still holds, once per clone taken, and changes the others in place: a batch of
 //! writes between two publications pays for each node once.
 
+mod heads;
 mod near;
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::fmt;
 use std::slice;
 use std::sync::Arc;
 
+pub use heads::SearchKey;
+use heads::{Keyed, Row};
+pub(crate) use heads::{common_prefix_of, head_of};
 pub(crate) use near::Place;
 
 /// Entries of a leaf and children of a branch, at most. Wide nodes iterate fast and stay shallow; each
@@ -30,21 +33,29 @@ pub struct SortedMap<K, V> {
 }
 
 enum Node<K, V> {
-    Leaf(Vec<(K, V)>),
-    Branch(Vec<Child<K, V>>),
+    Leaf(Row<Entry<K, V>>),
+    Branch(Row<Child<K, V>>),
+}
+
+#[derive(Clone)]
+pub(crate) struct Entry<K, V> {
+    pub(crate) key: K,
+    pub(crate) value: V,
+    head: u32,
 }
 
 struct Child<K, V> {
     /// Not above any key of the node, above every key of the nodes before it.
     first: K,
     node: Arc<Node<K, V>>,
+    head: u32,
 }
 
 impl<K, V> SortedMap<K, V> {
     /// An empty map.
     #[must_use]
     pub fn new() -> Self {
-        Self { root: Arc::new(Node::Leaf(Vec::new())), len: 0 }
+        Self { root: Arc::new(Node::Leaf(Row::new())), len: 0 }
     }
 
     /// The number of entries.
@@ -68,14 +79,44 @@ impl<K, V> SortedMap<K, V> {
     /// The entry for which `compare` says `Equal`; `compare` orders a key of the map against the one
     /// looked for.
     pub fn find(&self, compare: impl Fn(&K) -> Ordering) -> Option<(&K, &V)> {
+        self.search::<false>(&compare, &|_| 0).0
+    }
+
+    /// Looks for an entry, and says what place is behind it, or would be.
+    ///
+    /// `BY_HEAD`: looks at heads first, and so at one key mostly. That finds what begins as all keys of each node on the
+    /// way do, which is not looked at; of anything else it may say that it is not there.
+    fn search<const BY_HEAD: bool>(
+        &self,
+        compare: &impl Fn(&K) -> Ordering,
+        head: &impl Fn(usize) -> u32,
+    ) -> (Option<(&K, &V)>, Place) {
+        let mut place = Place::ROOT;
         let mut node = &*self.root;
+        let order = |key: &K, key_head: u32, wanted: u32| match key_head.cmp(&wanted) {
+            Ordering::Equal => compare(key),
+            other => other,
+        };
+        let wanted = |prefix: usize| if BY_HEAD { head(prefix) } else { 0 };
+        let head_of = |key_head: u32| if BY_HEAD { key_head } else { 0 };
         loop {
             match node {
                 Node::Leaf(entries) => {
-                    let at = entries.binary_search_by(|(key, _)| compare(key)).ok()?;
-                    return Some((&entries[at].0, &entries[at].1));
+                    let wanted = wanted(entries.prefix());
+                    let at = entries.binary_search_by(|entry| order(&entry.key, head_of(entry.head), wanted));
+                    return match at {
+                        Ok(at) => (Some(entries[at].parts()), place.down(at + 1)),
+                        Err(at) => (None, place.down(at)),
+                    };
                 }
-                Node::Branch(children) => node = &children[child_of(children, &compare)].node,
+                Node::Branch(children) => {
+                    let wanted = wanted(children.prefix());
+                    let is_before =
+                        |child: &Child<K, V>| order(&child.first, head_of(child.head), wanted).is_le();
+                    let at = children[1..].partition_point(is_before);
+                    place = place.down(at);
+                    node = &children[at].node;
+                }
             }
         }
     }
@@ -87,7 +128,7 @@ impl<K, V> SortedMap<K, V> {
         loop {
             match node {
                 Node::Leaf(entries) => {
-                    let at = entries.partition_point(|(key, _)| compare(key).is_lt());
+                    let at = entries.partition_point(|entry| compare(&entry.key).is_lt());
                     return Iter { branches, leaf: entries[at..].iter() };
                 }
                 Node::Branch(children) => {
@@ -102,7 +143,7 @@ impl<K, V> SortedMap<K, V> {
     }
 }
 
-impl<K: Ord, V> SortedMap<K, V> {
+impl<K: SearchKey, V> SortedMap<K, V> {
     /// The entries that may be different in `old` and here, in key order from behind `after` on: of what both maps share
     /// only those with a value that is `wanted`. So two maps of which one came from the other by a few writes give a few
     /// entries, some of them equal.
@@ -120,39 +161,43 @@ impl<K: Ord, V> SortedMap<K, V> {
     }
 
     /// The value of `key`.
-    pub fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
-    where
-        K: Borrow<Q>,
-    {
-        self.find(|candidate| candidate.borrow().cmp(key)).map(|(_, value)| value)
+    pub fn get(&self, key: &K) -> Option<&V> {
+        let (_, value) = self.find_by_head(|candidate| candidate.cmp(key), |at| key.head(at))?;
+        Some(value)
+    }
+
+    /// [`find`](Self::find) for a key that has these heads: looks at one key, mostly.
+    pub(crate) fn find_by_head(
+        &self,
+        compare: impl Fn(&K) -> Ordering,
+        head: impl Fn(usize) -> u32,
+    ) -> Option<(&K, &V)> {
+        self.search::<true>(&compare, &head).0.or_else(|| self.find(compare))
     }
 }
 
-impl<K: Ord + Clone, V: Clone> SortedMap<K, V> {
+impl<K: SearchKey + Clone, V: Clone> SortedMap<K, V> {
     /// Sets the value of `key` and returns the one before. The key that is already there stays.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         let (old, right) = insert(&mut self.root, key, value, true);
         if let Some(right) = right {
-            let left = std::mem::replace(&mut self.root, Arc::new(Node::Leaf(Vec::new())));
+            let left = std::mem::replace(&mut self.root, Arc::new(Node::Leaf(Row::new())));
             // The separator of the first child is never looked at; any key of the map will do.
             let first = right.first.clone();
-            self.root = Arc::new(Node::Branch(vec![Child { first, node: left }, right]));
+            self.root = Arc::new(Node::Branch(vec![Child { first, node: left, head: 0 }, right].into()));
         }
         self.len += usize::from(old.is_none());
         old
     }
 
     /// Removes the entry of `key`.
-    pub fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<V>
-    where
-        K: Borrow<Q>,
-    {
+    pub fn remove(&mut self, key: &K) -> Option<V> {
         // Looked for first, so that a miss copies nothing.
         self.get(key)?;
-        let removed = remove(&mut self.root, &|candidate: &K| candidate.borrow().cmp(key))?;
+        let removed = remove(&mut self.root, &|candidate: &K| candidate.cmp(key))?;
         self.len -= 1;
         while let Node::Branch(children) = &*self.root {
-            let [only] = children.as_slice() else { break };
+            let [only] = &**children else { break };
             self.root = Arc::clone(&only.node);
         }
         Some(removed)
@@ -182,19 +227,19 @@ impl<K: fmt::Debug, V> fmt::Debug for SortedMap<K, V> {
 pub struct Iter<'a, K, V> {
     /// The children still to visit, from the root down.
     branches: Vec<slice::Iter<'a, Child<K, V>>>,
-    leaf: slice::Iter<'a, (K, V)>,
+    leaf: slice::Iter<'a, Entry<K, V>>,
 }
 
 impl<'a, K, V> Iter<'a, K, V> {
     /// The next entries, as many as lie beside each other; none at the end only.
-    pub(crate) fn take_leaf(&mut self) -> &'a [(K, V)] {
+    pub(crate) fn take_leaf(&mut self) -> &'a [Entry<K, V>] {
         let entries = self.rest_of_leaf();
         self.leaf = [].iter();
         entries
     }
 
     /// What is left of the leaf, or the next one; empty at the end only.
-    fn rest_of_leaf(&mut self) -> &'a [(K, V)] {
+    fn rest_of_leaf(&mut self) -> &'a [Entry<K, V>] {
         while self.leaf.len() == 0 {
             let child = loop {
                 let Some(branch) = self.branches.last_mut() else { return &[] };
@@ -224,7 +269,7 @@ impl<'a, K, V> Iterator for Iter<'a, K, V> {
         if self.leaf.len() == 0 {
             self.rest_of_leaf();
         }
-        self.leaf.next().map(|(key, value)| (key, value))
+        self.leaf.next().map(Entry::parts)
     }
 }
 
@@ -235,7 +280,7 @@ pub struct Differences<'a, K, V, W> {
     wanted: W,
 }
 
-impl<'a, K: Ord, V, W: Fn(&V) -> bool> Iterator for Differences<'a, K, V, W> {
+impl<'a, K: SearchKey, V, W: Fn(&V) -> bool> Iterator for Differences<'a, K, V, W> {
     /// A key with its value in the old map and in the new one.
     type Item = (&'a K, Option<&'a V>, Option<&'a V>);
 
@@ -248,7 +293,8 @@ impl<'a, K: Ord, V, W: Fn(&V) -> bool> Iterator for Differences<'a, K, V, W> {
                 (None, Some(_)) => Ordering::Greater,
                 // The same entries of the same leaf.
                 _ if std::ptr::eq(old, new) => {
-                    let skipped = new.iter().position(|(_, value)| (self.wanted)(value)).unwrap_or(new.len());
+                    let skipped =
+                        new.iter().position(|entry| (self.wanted)(&entry.value)).unwrap_or(new.len());
                     self.old.leaf = old[skipped..].iter();
                     self.new.leaf = new[skipped..].iter();
                     if skipped == new.len() {
@@ -256,7 +302,7 @@ impl<'a, K: Ord, V, W: Fn(&V) -> bool> Iterator for Differences<'a, K, V, W> {
                     }
                     Ordering::Equal
                 }
-                (Some((old, _)), Some((new, _))) => old.cmp(new),
+                (Some(old), Some(new)) => old.key.cmp(&new.key),
             };
             let old = if order.is_le() { self.old.next() } else { None };
             let new = if order.is_ge() { self.new.next() } else { None };
@@ -295,7 +341,37 @@ impl<K: Clone, V: Clone> Clone for Node<K, V> {
 
 impl<K: Clone, V> Clone for Child<K, V> {
     fn clone(&self) -> Self {
-        Self { first: self.first.clone(), node: Arc::clone(&self.node) }
+        Self { first: self.first.clone(), node: Arc::clone(&self.node), head: self.head }
+    }
+}
+
+impl<K, V> Entry<K, V> {
+    fn parts(&self) -> (&K, &V) {
+        (&self.key, &self.value)
+    }
+}
+
+impl<K: SearchKey, V> Keyed for Entry<K, V> {
+    type Key = K;
+
+    fn key(&self) -> &K {
+        &self.key
+    }
+
+    fn head(&mut self) -> &mut u32 {
+        &mut self.head
+    }
+}
+
+impl<K: SearchKey, V> Keyed for Child<K, V> {
+    type Key = K;
+
+    fn key(&self) -> &K {
+        &self.first
+    }
+
+    fn head(&mut self) -> &mut u32 {
+        &mut self.head
     }
 }
 
@@ -315,7 +391,7 @@ fn child_of<K, V>(children: &[Child<K, V>], compare: &impl Fn(&K) -> Ordering) -
 
 /// Inserts below `node`; the second value is the new right half if the node had to be split.
 /// `rightmost`: nothing of the map stands right of `node`.
-fn insert<K: Ord + Clone, V: Clone>(
+fn insert<K: SearchKey + Clone, V: Clone>(
     node: &mut Arc<Node<K, V>>,
     key: K,
     value: V,
@@ -324,29 +400,27 @@ fn insert<K: Ord + Clone, V: Clone>(
     match Arc::make_mut(node) {
         Node::Leaf(entries) => {
             // Keys of a list come in order, each behind all others.
-            let behind_all = rightmost && entries.last().is_some_and(|(last, _)| *last < key);
+            let behind_all = rightmost && entries.last().is_some_and(|last| last.key < key);
             let found = match behind_all {
                 true => Err(entries.len()),
-                false => entries.binary_search_by(|(candidate, _)| candidate.cmp(&key)),
+                false => entries.binary_search_by(|entry| entry.key.cmp(&key)),
             };
             let at = match found {
-                Ok(at) => return (Some(std::mem::replace(&mut entries[at].1, value)), None),
+                Ok(at) => return (Some(std::mem::replace(&mut entries.item_mut(at).value, value)), None),
                 Err(at) => at,
             };
+            let entry = Entry { key, value, head: 0 };
             if entries.len() < WIDTH {
-                reserve_for_one(entries);
-                entries.insert(at, (key, value));
+                entries.insert(at, entry, WIDTH);
                 return (None, None);
             }
             let split = split_point(at, rightmost);
-            let mut right = Vec::with_capacity(WIDTH);
-            right.extend(entries.drain(split..));
+            let mut right = entries.split_off(split, WIDTH);
             let (half, at) =
                 if at > split || right.is_empty() { (&mut right, at - split) } else { (&mut *entries, at) };
-            reserve_for_one(half);
-            half.insert(at, (key, value));
-            let first = right[0].0.clone();
-            (None, Some(Child { first, node: Arc::new(Node::Leaf(right)) }))
+            half.insert(at, entry, WIDTH);
+            let first = right[0].key.clone();
+            (None, Some(Child { first, node: Arc::new(Node::Leaf(right)), head: 0 }))
         }
         Node::Branch(children) => {
             let end = children.len() - 1;
@@ -355,15 +429,17 @@ fn insert<K: Ord + Clone, V: Clone>(
                 false => child_of(children, &|candidate: &K| candidate.cmp(&key)),
             };
             let last = at == end;
-            let (old, split) = insert(&mut children[at].node, key, value, rightmost && last);
+            let below = &mut children.item_mut(at).node;
+            let (old, split) = insert(below, key, value, rightmost && last);
             let Some(child) = split else { return (old, None) };
-            children.insert(at + 1, child);
+            children.insert(at + 1, child, WIDTH + 1);
             if children.len() <= WIDTH {
                 return (old, None);
             }
             let split = if rightmost && last { WIDTH } else { children.len() / 2 };
-            let right = children.split_off(split);
-            (old, Some(Child { first: right[0].first.clone(), node: Arc::new(Node::Branch(right)) }))
+            let right = children.split_off(split, WIDTH);
+            let first = right[0].first.clone();
+            (old, Some(Child { first, node: Arc::new(Node::Branch(right)), head: 0 }))
         }
     }
 }
@@ -374,22 +450,18 @@ fn split_point(at: usize, rightmost: bool) -> usize {
     if rightmost && at == WIDTH { WIDTH } else { WIDTH / 2 }
 }
 
-/// Grows in steps of a quarter leaf: doubling would waste up to half of what a leaf holds.
-fn reserve_for_one<T>(entries: &mut Vec<T>) {
-    if entries.len() == entries.capacity() {
-        entries.reserve_exact((WIDTH / 4).min(WIDTH.saturating_sub(entries.len()).max(1)));
-    }
-}
-
-fn remove<K: Clone, V: Clone>(node: &mut Arc<Node<K, V>>, compare: &impl Fn(&K) -> Ordering) -> Option<V> {
+fn remove<K: SearchKey + Clone, V: Clone>(
+    node: &mut Arc<Node<K, V>>,
+    compare: &impl Fn(&K) -> Ordering,
+) -> Option<V> {
     match Arc::make_mut(node) {
         Node::Leaf(entries) => {
-            let at = entries.binary_search_by(|(key, _)| compare(key)).ok()?;
-            Some(entries.remove(at).1)
+            let at = entries.binary_search_by(|entry| compare(&entry.key)).ok()?;
+            Some(entries.remove(at).value)
         }
         Node::Branch(children) => {
             let at = child_of(children, compare);
-            let removed = remove(&mut children[at].node, compare)?;
+            let removed = remove(&mut children.item_mut(at).node, compare)?;
             if children[at].node.width() < SPARSE {
                 merge_sparse(children, at);
             }
@@ -399,7 +471,7 @@ fn remove<K: Clone, V: Clone>(node: &mut Arc<Node<K, V>>, compare: &impl Fn(&K) 
 }
 
 /// Merges the sparse child `at` with a neighbour if one node can hold both; drops it if it is empty.
-fn merge_sparse<K: Clone, V: Clone>(children: &mut Vec<Child<K, V>>, at: usize) {
+fn merge_sparse<K: SearchKey + Clone, V: Clone>(children: &mut Row<Child<K, V>>, at: usize) {
     if children[at].node.width() == 0 && children.len() > 1 {
         children.remove(at);
         return;
@@ -410,12 +482,12 @@ fn merge_sparse<K: Clone, V: Clone>(children: &mut Vec<Child<K, V>>, at: usize) 
         return;
     }
     let right = children.remove(left + 1);
-    match (Arc::make_mut(&mut children[left].node), Arc::unwrap_or_clone(right.node)) {
-        (Node::Leaf(into), Node::Leaf(from)) => into.extend(from),
+    match (Arc::make_mut(&mut children.item_mut(left).node), Arc::unwrap_or_clone(right.node)) {
+        (Node::Leaf(into), Node::Leaf(from)) => into.append(from),
         (Node::Branch(into), Node::Branch(mut from)) => {
             // The first separator was never maintained; the child's own is the true lower bound.
-            from[0].first = right.first;
-            into.extend(from);
+            from.item_mut(0).first = right.first;
+            into.append(from);
         }
         _ => unreachable!("all leaves have the same depth"),
     }

@@ -124,7 +124,7 @@ impl<T> Store<T> {
     #[must_use]
     pub fn find(&self, namespace: &str, name: &str) -> Option<(&ObjectKey, &Record<T>)> {
         let near = Place::from_bits(self.near.load(Ordering::Relaxed));
-        let (found, next) = self.root.objects.find_near(near, |key| key.cmp_parts(namespace, name));
+        let (found, next) = self.root.objects.find_near(near, namespace, name);
         self.near.store(next.to_bits(), Ordering::Relaxed);
         found
     }

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{Node, SortedMap, child_of};
+use super::{Node, SearchKey, SortedMap};
 
 /// Where in a map to look first, as [`SortedMap::find_near`] returned it. Good for any map and at any time: a place that
 /// is not the right one costs one comparison at most, and the way there.
@@ -22,6 +22,9 @@ impl Place {
     /// Nowhere.
     pub(crate) const NONE: Self = Self(0);
 
+    /// Where every way begins.
+    pub(super) const ROOT: Self = Self(1);
+
     /// The place as a number, to be kept in an atomic.
     pub(crate) fn to_bits(self) -> u64 {
         self.0
@@ -33,7 +36,7 @@ impl Place {
     }
 
     /// One level down. A tree of more than ten levels has no places.
-    fn down(self, at: usize) -> Self {
+    pub(super) fn down(self, at: usize) -> Self {
         if self.0 == 0 || self.0 >> (64 - BITS) != 0 { Self::NONE } else { Self(self.0 << BITS | at as u64) }
     }
 
@@ -44,35 +47,23 @@ impl Place {
     }
 }
 
-impl<K, V> SortedMap<K, V> {
-    /// [`find`](Self::find), and the place of what comes next. Where that is looked for next, with this `near`, one
-    /// comparison is all it takes.
+impl<K: SearchKey, V> SortedMap<K, V> {
+    /// Finds an entry, and the place of what comes next. Where that is looked for next, with this `near`, one comparison
+    /// is all it takes. `compare` and `head` are as for [`find_by_head`](Self::find_by_head).
     pub(crate) fn find_near(
         &self,
         near: Place,
         compare: impl Fn(&K) -> Ordering,
+        head: impl Fn(usize) -> u32,
     ) -> (Option<(&K, &V)>, Place) {
         if let Some(((key, value), next)) = self.at(near)
             && compare(key).is_eq()
         {
             return (Some((key, value)), next);
         }
-        let mut place = Place(1);
-        let mut node = &*self.root;
-        loop {
-            match node {
-                Node::Leaf(entries) => {
-                    return match entries.binary_search_by(|(key, _)| compare(key)) {
-                        Ok(at) => (Some((&entries[at].0, &entries[at].1)), place.down(at + 1)),
-                        Err(at) => (None, place.down(at)),
-                    };
-                }
-                Node::Branch(children) => {
-                    let at = child_of(children, &compare);
-                    place = place.down(at);
-                    node = &children[at].node;
-                }
-            }
+        match self.search::<true>(&compare, &head) {
+            (Some(found), next) => (Some(found), next),
+            (None, _) => self.search::<false>(&compare, &head),
         }
     }
 
@@ -91,10 +82,7 @@ type Found<'a, K, V> = ((&'a K, &'a V), u64);
 fn at<K, V>(node: &Node<K, V>, way: u64, shift: u32) -> Option<Found<'_, K, V>> {
     let number = way >> shift & MASK;
     match node {
-        Node::Leaf(entries) if shift == 0 => {
-            let (key, value) = entries.get(number as usize)?;
-            Some(((key, value), number))
-        }
+        Node::Leaf(entries) if shift == 0 => Some((entries.get(number as usize)?.parts(), number)),
         Node::Branch(children) if shift > 0 => {
             let below = |number: u64, way| {
                 let (entry, below) = at(&children.get(number as usize)?.node, way, shift - BITS)?;

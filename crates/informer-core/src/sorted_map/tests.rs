@@ -21,7 +21,46 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..3000)
 }
 
+/// Texts of two bytes, which begin alike as far as a hundred of them do.
+impl SearchKey for u16 {
+    fn common_prefix(&self, other: &Self) -> usize {
+        let [own, other] = [self, other].map(|key| [(key / 100) as u8, (key % 100) as u8]);
+        own.iter().zip(other).take_while(|(own, other)| *own == other).count()
+    }
+
+    fn head(&self, at: usize) -> u32 {
+        head_of(&[(self / 100) as u8, (self % 100) as u8], at)
+    }
+}
+
+impl SearchKey for u32 {
+    fn common_prefix(&self, other: &Self) -> usize {
+        (self ^ other).leading_zeros() as usize / 8
+    }
+
+    fn head(&self, at: usize) -> u32 {
+        head_of(&self.to_be_bytes(), at)
+    }
+}
+
+/// Says whether all keys of each row begin alike as far as it says, and have the heads that they should have.
+fn has_true_heads<K: SearchKey + Clone, V>(node: &Node<K, V>) -> bool {
+    fn of_row<'a, K: SearchKey + 'a>(prefix: usize, mut keys: impl Iterator<Item = (&'a K, u32)>) -> bool {
+        let Some((first, head)) = keys.next() else { return true };
+        first.head(prefix) == head
+            && keys.all(|(key, head)| first.common_prefix(key) >= prefix && key.head(prefix) == head)
+    }
+    match node {
+        Node::Leaf(entries) => of_row(entries.prefix(), entries.iter().map(|entry| (&entry.key, entry.head))),
+        Node::Branch(children) => {
+            of_row(children.prefix(), children.iter().map(|child| (&child.first, child.head)))
+                && children.iter().all(|child| has_true_heads(&child.node))
+        }
+    }
+}
+
 fn assert_same(map: &SortedMap<u16, u32>, model: &BTreeMap<u16, u32>) {
+    assert!(has_true_heads(&map.root));
     assert_eq!(map.len(), model.len());
     assert!(map.iter().eq(model.iter()));
     for key in (0..900).step_by(37) {
@@ -85,10 +124,11 @@ fn assert_differences((old_map, old): &Both, (new_map, new): &Both) {
 fn looked_for(map: &SortedMap<u32, u32>, mut near: Place, keys: impl Iterator<Item = u32>) -> usize {
     let count = Cell::new(0);
     for key in keys {
-        let (found, next) = map.find_near(near, |candidate| {
+        let compare = |candidate: &u32| {
             count.set(count.get() + 1);
             candidate.cmp(&key)
-        });
+        };
+        let (found, next) = map.find_near(near, compare, |at| key.head(at));
         assert_eq!(found, map.find(|candidate| candidate.cmp(&key)));
         near = next;
     }
@@ -106,7 +146,10 @@ fn keys_in_order_are_found_by_one_comparison_each() {
     // One that is not there costs a search, and the next one is found again where it should be.
     let with_a_gap = (0..1_000).filter(|key| key % 2 == 0 || *key == 501);
     assert!(looked_for(&map, Place::NONE, with_a_gap) <= 500 + 3 * descent);
-    assert_eq!(map.find_near(Place::NONE, |candidate| candidate.cmp(&99_999)).0, None);
+    assert_eq!(
+        map.find_near(Place::NONE, |candidate| candidate.cmp(&99_999), |at| 99_999u32.head(at)).0,
+        None
+    );
 }
 
 proptest! {
@@ -118,7 +161,8 @@ proptest! {
     ) {
         let mut map = SortedMap::new();
         (0..count).for_each(|key| _ = map.insert(key, key));
-        let (_, before) = map.find_near(Place::NONE, |candidate| candidate.cmp(&(count / 2)));
+        let half = count / 2;
+        let (_, before) = map.find_near(Place::NONE, |candidate| candidate.cmp(&half), |at| half.head(at));
         (0..gone).for_each(|key| _ = map.remove(&(key * 7 % 3_000)));
         looked_for(&map, before, keys.iter().copied());
         for bits in places {
@@ -153,6 +197,30 @@ impl PartialOrd for Counting {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
+}
+
+impl SearchKey for Counting {
+    fn common_prefix(&self, other: &Self) -> usize {
+        self.0.common_prefix(&other.0)
+    }
+
+    fn head(&self, at: usize) -> u32 {
+        self.0.head(at)
+    }
+}
+
+#[test]
+fn a_key_is_found_by_looking_at_few() {
+    let mut map = SortedMap::new();
+    let keys: Vec<u32> = (0..30_000u32).map(|at| at * 7919 % 30_000 * 50).collect();
+    keys.iter().for_each(|key| _ = map.insert(Counting(*key), *key));
+    COMPARED.set(0);
+    for key in &keys {
+        assert_eq!(map.get(&Counting(*key)), Some(key));
+    }
+    // By a search without heads, sixteen.
+    assert!(COMPARED.get() <= 4 * keys.len(), "{} comparisons", COMPARED.get());
+    assert!(keys.iter().all(|key| map.get(&Counting(key + 1)).is_none()));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::slots::Slot;
 use crate::ObjectKey;
-use crate::sorted_map::{Iter, SortedMap};
+use crate::sorted_map::{Iter, SearchKey, SortedMap};
 
 /// An index over objects of type `T`: a name, and a plain function of the object that emits any number of
 /// values and cannot fail (G11). Cloning copies a pointer; the clone is the same index.
@@ -135,6 +135,9 @@ pub(super) struct Posting {
     pub(super) value: Arc<str>,
     pub(super) key: ObjectKey,
 }
+
+/// Postings are found by their values mostly, of which the text is at hand.
+impl SearchKey for Posting {}
 
 impl<T> Postings<T> {
     pub(super) fn new(index: Index<T>) -> Self {

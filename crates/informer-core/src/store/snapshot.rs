@@ -66,7 +66,7 @@ impl<T> Snapshot<T> {
     /// The object with this namespace (empty for cluster-scoped ones) and name.
     #[must_use]
     pub fn find(&self, namespace: &str, name: &str) -> Option<Entry<'_, T>> {
-        self.0.objects.find(|key| key.cmp_parts(namespace, name)).map(Entry::new)
+        self.0.objects.find(namespace, name).map(Entry::new)
     }
 
     /// All objects in key order.
@@ -257,4 +257,3 @@ impl<T> Root<T> {
         self.objects.record(slot).map(|record| Entry { key, record })
     }
 }
-

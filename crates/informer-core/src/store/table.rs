@@ -43,9 +43,10 @@ impl<T> Table<T> {
         self.record(self.slot(key)?)
     }
 
-    /// The object whose key `compare` says is `Equal`; see [`SortedMap::find`].
-    pub(super) fn find(&self, compare: impl Fn(&ObjectKey) -> Ordering) -> Option<(&ObjectKey, &Record<T>)> {
-        let (key, slot) = self.keys.find(compare)?;
+    /// The object with this namespace and name.
+    pub(super) fn find(&self, namespace: &str, name: &str) -> Option<(&ObjectKey, &Record<T>)> {
+        let (compare, head) = parts(namespace, name);
+        let (key, slot) = self.keys.find_by_head(compare, head)?;
         Some((key, self.record(*slot)?))
     }
 
@@ -53,9 +54,11 @@ impl<T> Table<T> {
     pub(super) fn find_near(
         &self,
         near: Place,
-        compare: impl Fn(&ObjectKey) -> Ordering,
+        namespace: &str,
+        name: &str,
     ) -> (Option<(&ObjectKey, &Record<T>)>, Place) {
-        let (found, next) = self.keys.find_near(near, compare);
+        let (compare, head) = parts(namespace, name);
+        let (found, next) = self.keys.find_near(near, compare, head);
         (found.and_then(|(key, slot)| Some((key, self.record(*slot)?))), next)
     }
 
@@ -131,6 +134,11 @@ impl<T> Table<T> {
     }
 }
 
+/// How keys compare with the one of these parts, and the heads of that.
+fn parts(namespace: &str, name: &str) -> (impl Fn(&ObjectKey) -> Ordering, impl Fn(usize) -> u32) {
+    (move |key| key.cmp_parts(namespace, name), move |at| ObjectKey::head_of_parts(namespace, name, at))
+}
+
 /// A place with the object in it.
 pub(super) type Placed<'a, T> = (Slot, &'a Arc<T>);
 
@@ -167,9 +175,9 @@ impl<'a, T> Iterator for Entries<'a, T> {
             if leaf.is_empty() {
                 return folded;
             }
-            for (key, slot) in leaf {
-                let Some(record) = self.records.get(*slot) else { return folded };
-                folded = f(folded, (key, record));
+            for entry in leaf {
+                let Some(record) = self.records.get(entry.value) else { return folded };
+                folded = f(folded, (&entry.key, record));
             }
         }
     }

@@ -62,7 +62,12 @@ fn assert_same(slots: &Slots<Value>, model: &Model) {
 }
 
 /// Publishes `slots` as the store does.
-fn publish(slots: &mut Slots<Value>, published: &mut Slots<Value>, kept: Kept, settle: bool) -> Option<Slots<Value>> {
+fn publish(
+    slots: &mut Slots<Value>,
+    published: &mut Slots<Value>,
+    kept: Kept,
+    settle: bool,
+) -> Option<Slots<Value>> {
     let before = std::mem::replace(published, slots.share());
     let before = match kept {
         Kept::Not => None,
@@ -89,7 +94,11 @@ fn run(steps: Vec<Step>) {
         match step {
             Step::Add(number) => {
                 let (slot, value) = (numbers.take(), new(number));
-                assert_eq!(Some(slot), (0..).find(|slot| !model.contains_key(slot)), "the lowest that is free");
+                assert_eq!(
+                    Some(slot),
+                    (0..).find(|slot| !model.contains_key(slot)),
+                    "the lowest that is free"
+                );
                 assert_eq!(slots.set(slot, Some(value.clone())), model.insert(slot, value));
             }
             Step::Change(at, number) => {
@@ -125,7 +134,10 @@ fn run(steps: Vec<Step>) {
     for (slots, model) in kept {
         assert_same(&slots, &model);
     }
-    assert!(values.iter().all(|value| Arc::strong_count(&value.0) == 1), "each is counted as often as it is there");
+    assert!(
+        values.iter().all(|value| Arc::strong_count(&value.0) == 1),
+        "each is counted as often as it is there"
+    );
 }
 
 proptest! {
@@ -181,7 +193,8 @@ fn g10_states_are_let_go_by_other_threads_while_the_writer_goes_on() {
 #[test]
 fn what_is_empty_again_holds_nothing() {
     let (mut slots, mut numbers) = (Slots::new(), Numbers::default());
-    let values: Vec<Value> = (0..if cfg!(miri) { 300 } else { 5_000 }).map(|number| Value(Arc::new(number))).collect();
+    let values: Vec<Value> =
+        (0..if cfg!(miri) { 300 } else { 5_000 }).map(|number| Value(Arc::new(number))).collect();
     let taken: Vec<Slot> = values.iter().map(|_| numbers.take()).collect();
     for (slot, value) in taken.iter().zip(&values) {
         slots.set(*slot, Some(value.clone()));
