@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::*;
+use crate::ObjectKey;
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -221,6 +222,41 @@ fn a_key_is_found_by_looking_at_few() {
     // By a search without heads, sixteen.
     assert!(COMPARED.get() <= 4 * keys.len(), "{} comparisons", COMPARED.get());
     assert!(keys.iter().all(|key| map.get(&Counting(key + 1)).is_none()));
+}
+
+#[test]
+fn a_key_that_begins_otherwise_than_its_neighbours_is_found_too() {
+    let mut map = SortedMap::new();
+    // The last leaf has keys that begin otherwise than the leaves do.
+    let keys = || (0x0100_0000u32..0x0100_0050).chain(0x0200_0000..0x0200_0008);
+    keys().for_each(|key| _ = map.insert(key, key));
+    let guessed =
+        |key: &u32| map.search::<true>(&|candidate| candidate.cmp(key), &|at| key.head(at)).0.is_some();
+    assert!(!keys().all(|key| guessed(&key)), "this is about those that are not found by their heads");
+    assert!(keys().all(|key| map.get(&key) == Some(&key)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn texts_of_any_kind_are_found(
+        keys in prop::collection::vec(("(|a|a-b|team-[a-c])", "(|a|web|deploy)-[a-c0-1]{0,6}"), 0..400),
+        gone in prop::collection::vec(any::<prop::sample::Index>(), 0..100),
+    ) {
+        let keys: Vec<ObjectKey> = keys.iter().map(|(space, name)| ObjectKey::namespaced(space, name)).collect();
+        let (mut map, mut model) = (SortedMap::new(), BTreeMap::new());
+        for (at, key) in keys.iter().enumerate() {
+            prop_assert_eq!(map.insert(key.clone(), at), model.insert(key.clone(), at));
+        }
+        for at in gone.iter().filter(|_| !keys.is_empty()) {
+            let key = at.get(&keys);
+            prop_assert_eq!(map.remove(key), model.remove(key));
+        }
+        prop_assert!(has_true_heads(&map.root));
+        for key in &keys {
+            prop_assert_eq!(map.get(key), model.get(key));
+        }
+    }
 }
 
 #[test]
