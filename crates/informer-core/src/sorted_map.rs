@@ -102,6 +102,7 @@ impl<K, V> SortedMap<K, V> {
         loop {
             match node {
                 Node::Leaf(entries) => {
+                    entries.fetch(|entry| entry.head);
                     let wanted = wanted(entries.prefix());
                     let at = entries.binary_search_by(|entry| order(&entry.key, head_of(entry.head), wanted));
                     return match at {
@@ -110,6 +111,7 @@ impl<K, V> SortedMap<K, V> {
                     };
                 }
                 Node::Branch(children) => {
+                    children.fetch(|child| child.head);
                     let wanted = wanted(children.prefix());
                     let is_before =
                         |child: &Child<K, V>| order(&child.first, head_of(child.head), wanted).is_le();
