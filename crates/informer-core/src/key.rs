@@ -83,14 +83,14 @@ impl ObjectKey {
     }
 
     /// The [head](SearchKey::head) of the key with these parts.
-    pub(crate) fn head_of_parts(namespace: &str, name: &str, at: usize) -> u32 {
+    pub(crate) fn head_of_parts(namespace: &str, name: &str, at: usize) -> u64 {
         match at.checked_sub(namespace.len() + 1) {
             Some(at) => head_of(name.as_bytes(), at),
             None => {
                 let text = [namespace.as_bytes(), &[SEPARATOR], name.as_bytes()].into_iter().flatten();
-                let mut four = [0; 4];
-                four.iter_mut().zip(text.skip(at)).for_each(|(byte, of_text)| *byte = *of_text);
-                u32::from_be_bytes(four)
+                let mut eight = [0; 8];
+                eight.iter_mut().zip(text.skip(at)).for_each(|(byte, of_text)| *byte = *of_text);
+                u64::from_be_bytes(eight)
             }
         }
     }
@@ -128,7 +128,7 @@ impl SearchKey for ObjectKey {
         common_prefix_of(self.0.as_bytes(), other.0.as_bytes())
     }
 
-    fn head(&self, at: usize) -> u32 {
+    fn head(&self, at: usize) -> u64 {
         head_of(self.0.as_bytes(), at)
     }
 }
@@ -205,8 +205,8 @@ mod tests {
         ) {
             let (x, y) = (ObjectKey::namespaced(&a.0, &a.1), ObjectKey::namespaced(&b.0, &b.1));
             let text = format!("{}\0{}\0\0\0\0{:\0<40}", a.0, a.1, "");
-            let four: [u8; 4] = text.as_bytes()[at..at + 4].try_into().unwrap();
-            prop_assert_eq!(x.head(at), u32::from_be_bytes(four));
+            let eight: [u8; 8] = text.as_bytes()[at..at + 8].try_into().unwrap();
+            prop_assert_eq!(x.head(at), u64::from_be_bytes(eight));
             prop_assert_eq!(ObjectKey::head_of_parts(&a.0, &a.1, at), x.head(at));
             let common = x.common_prefix(&y);
             prop_assert_eq!(&x.0.as_bytes()[..common], &y.0.as_bytes()[..common]);

@@ -41,6 +41,7 @@ enum Node<K, V> {
 pub(crate) struct Entry<K, V> {
     pub(crate) key: K,
     pub(crate) value: V,
+    /// Half of it: where the value has four bytes, there is room for that.
     head: u32,
 }
 
@@ -48,7 +49,7 @@ struct Child<K, V> {
     /// Not above any key of the node, above every key of the nodes before it.
     first: K,
     node: Arc<Node<K, V>>,
-    head: u32,
+    head: u64,
 }
 
 impl<K, V> SortedMap<K, V> {
@@ -76,53 +77,6 @@ impl<K, V> SortedMap<K, V> {
         self.seek(|_| Ordering::Greater)
     }
 
-    /// The entry for which `compare` says `Equal`; `compare` orders a key of the map against the one
-    /// looked for.
-    pub fn find(&self, compare: impl Fn(&K) -> Ordering) -> Option<(&K, &V)> {
-        self.search::<false>(&compare, &|_| 0).0
-    }
-
-    /// Looks for an entry, and says what place is behind it, or would be.
-    ///
-    /// `BY_HEAD`: looks at heads first, and so at one key mostly. That finds what begins as all keys of each node on the
-    /// way do, which is not looked at; of anything else it may say that it is not there.
-    fn search<const BY_HEAD: bool>(
-        &self,
-        compare: &impl Fn(&K) -> Ordering,
-        head: &impl Fn(usize) -> u32,
-    ) -> (Option<(&K, &V)>, Place) {
-        let mut place = Place::ROOT;
-        let mut node = &*self.root;
-        let order = |key: &K, key_head: u32, wanted: u32| match key_head.cmp(&wanted) {
-            Ordering::Equal => compare(key),
-            other => other,
-        };
-        let wanted = |prefix: usize| if BY_HEAD { head(prefix) } else { 0 };
-        let head_of = |key_head: u32| if BY_HEAD { key_head } else { 0 };
-        loop {
-            match node {
-                Node::Leaf(entries) => {
-                    entries.fetch(|entry| entry.head);
-                    let wanted = wanted(entries.prefix());
-                    let at = entries.binary_search_by(|entry| order(&entry.key, head_of(entry.head), wanted));
-                    return match at {
-                        Ok(at) => (Some(entries[at].parts()), place.down(at + 1)),
-                        Err(at) => (None, place.down(at)),
-                    };
-                }
-                Node::Branch(children) => {
-                    children.fetch(|child| child.head);
-                    let wanted = wanted(children.prefix());
-                    let is_before =
-                        |child: &Child<K, V>| order(&child.first, head_of(child.head), wanted).is_le();
-                    let at = children[1..].partition_point(is_before);
-                    place = place.down(at);
-                    node = &children[at].node;
-                }
-            }
-        }
-    }
-
     /// The entries in key order from the first one for which `compare` does not say `Less`.
     pub fn seek(&self, compare: impl Fn(&K) -> Ordering) -> Iter<'_, K, V> {
         let mut branches = Vec::new();
@@ -146,6 +100,54 @@ impl<K, V> SortedMap<K, V> {
 }
 
 impl<K: SearchKey, V> SortedMap<K, V> {
+    /// The entry for which `compare` says `Equal`; `compare` orders a key of the map against the one
+    /// looked for.
+    pub fn find(&self, compare: impl Fn(&K) -> Ordering) -> Option<(&K, &V)> {
+        self.search::<false>(&compare, &|_| 0).0
+    }
+
+    /// Looks for an entry, and says what place is behind it, or would be.
+    ///
+    /// `BY_HEAD`: looks at keys only where heads are equal. That finds what begins as all keys of each node on the way do,
+    /// which is not looked at, as every key in the map does.
+    fn search<const BY_HEAD: bool>(
+        &self,
+        compare: &impl Fn(&K) -> Ordering,
+        head: &impl Fn(usize) -> u64,
+    ) -> (Option<(&K, &V)>, Place) {
+        let mut place = Place::ROOT;
+        let mut node = &*self.root;
+        let order = |key: &K, key_head: u64, wanted: u64| match key_head.cmp(&wanted) {
+            Ordering::Equal => compare(key),
+            other => other,
+        };
+        let wanted = |prefix: usize| if BY_HEAD { head(prefix) } else { 0 };
+        let head_of = |key_head: u64| if BY_HEAD { key_head } else { 0 };
+        loop {
+            match node {
+                Node::Leaf(entries) => {
+                    entries.fetch();
+                    let wanted = wanted(entries.prefix()) & <Entry<K, V> as Keyed>::HEAD;
+                    let at =
+                        entries.binary_search_by(|entry| order(&entry.key, head_of(entry.head()), wanted));
+                    return match at {
+                        Ok(at) => (Some(entries[at].parts()), place.down(at + 1)),
+                        Err(at) => (None, place.down(at)),
+                    };
+                }
+                Node::Branch(children) => {
+                    children.fetch();
+                    let wanted = wanted(children.prefix());
+                    let is_before =
+                        |child: &Child<K, V>| order(&child.first, head_of(child.head), wanted).is_le();
+                    let at = children[1..].partition_point(is_before);
+                    place = place.down(at);
+                    node = &children[at].node;
+                }
+            }
+        }
+    }
+
     /// The entries that may be different in `old` and here, in key order from behind `after` on: of what both maps share
     /// only those with a value that is `wanted`. So two maps of which one came from the other by a few writes give a few
     /// entries, some of them equal.
@@ -168,13 +170,13 @@ impl<K: SearchKey, V> SortedMap<K, V> {
         Some(value)
     }
 
-    /// [`find`](Self::find) for a key that has these heads: looks at one key, mostly.
+    /// [`find`](Self::find) for a key that has these heads: looks at few keys.
     pub(crate) fn find_by_head(
         &self,
         compare: impl Fn(&K) -> Ordering,
-        head: impl Fn(usize) -> u32,
+        head: impl Fn(usize) -> u64,
     ) -> Option<(&K, &V)> {
-        self.search::<true>(&compare, &head).0.or_else(|| self.find(compare))
+        self.search::<true>(&compare, &head).0
     }
 }
 
@@ -360,8 +362,22 @@ impl<K: SearchKey, V> Keyed for Entry<K, V> {
         &self.key
     }
 
-    fn head(&mut self) -> &mut u32 {
-        &mut self.head
+    fn lowest(&self) -> Option<&K> {
+        Some(&self.key)
+    }
+
+    fn highest(&self) -> Option<&K> {
+        Some(&self.key)
+    }
+
+    const HEAD: u64 = !(u32::MAX as u64);
+
+    fn head(&self) -> u64 {
+        u64::from(self.head) << u32::BITS
+    }
+
+    fn set_head(&mut self, head: u64) {
+        self.head = (head >> u32::BITS) as u32;
     }
 }
 
@@ -372,8 +388,28 @@ impl<K: SearchKey, V> Keyed for Child<K, V> {
         &self.first
     }
 
-    fn head(&mut self) -> &mut u32 {
-        &mut self.head
+    fn lowest(&self) -> Option<&K> {
+        match &*self.node {
+            Node::Leaf(entries) => entries.first()?.lowest(),
+            Node::Branch(children) => children.first()?.lowest(),
+        }
+    }
+
+    fn highest(&self) -> Option<&K> {
+        match &*self.node {
+            Node::Leaf(entries) => entries.last()?.highest(),
+            Node::Branch(children) => children.last()?.highest(),
+        }
+    }
+
+    const HEAD: u64 = u64::MAX;
+
+    fn head(&self) -> u64 {
+        self.head
+    }
+
+    fn set_head(&mut self, head: u64) {
+        self.head = head;
     }
 }
 
@@ -413,6 +449,7 @@ fn insert<K: SearchKey + Clone, V: Clone>(
             };
             let entry = Entry { key, value, head: 0 };
             if entries.len() < WIDTH {
+                narrow_for_entry(entries, at, &entry.key);
                 entries.insert(at, entry, WIDTH);
                 return (None, None);
             }
@@ -420,6 +457,7 @@ fn insert<K: SearchKey + Clone, V: Clone>(
             let mut right = entries.split_off(split, WIDTH);
             let (half, at) =
                 if at > split || right.is_empty() { (&mut right, at - split) } else { (&mut *entries, at) };
+            narrow_for_entry(half, at, &entry.key);
             half.insert(at, entry, WIDTH);
             let first = right[0].key.clone();
             (None, Some(Child { first, node: Arc::new(Node::Leaf(right)), head: 0 }))
@@ -431,6 +469,9 @@ fn insert<K: SearchKey + Clone, V: Clone>(
                 false => child_of(children, &|candidate: &K| candidate.cmp(&key)),
             };
             let last = at == end;
+            if at == 0 || last {
+                narrow_for_end(children, &key);
+            }
             let below = &mut children.item_mut(at).node;
             let (old, split) = insert(below, key, value, rightmost && last);
             let Some(child) = split else { return (old, None) };
@@ -443,6 +484,28 @@ fn insert<K: SearchKey + Clone, V: Clone>(
             let first = right[0].first.clone();
             (old, Some(Child { first, node: Arc::new(Node::Branch(right)), head: 0 }))
         }
+    }
+}
+
+/// For a key that goes to `at`.
+fn narrow_for_entry<K: SearchKey, V>(entries: &mut Row<Entry<K, V>>, at: usize, key: &K) {
+    // That was compared with already, so its text is at hand.
+    let neighbour = entries.get(at.saturating_sub(1));
+    if let Some(common) = neighbour.map(|neighbour| neighbour.key.common_prefix(key)) {
+        entries.narrow(common);
+    }
+}
+
+/// For a key that goes below the first child or the last one, and maybe beyond what is there.
+fn narrow_for_end<K: SearchKey, V>(children: &mut Row<Child<K, V>>, key: &K) {
+    let other = match &**children {
+        [_, .., last] => Some(&last.first),
+        // Its own separator may be no key that is below.
+        [only] => only.lowest(),
+        [] => None,
+    };
+    if let Some(common) = other.map(|other| other.common_prefix(key)) {
+        children.narrow(common);
     }
 }
 

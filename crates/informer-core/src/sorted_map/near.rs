@@ -54,17 +54,14 @@ impl<K: SearchKey, V> SortedMap<K, V> {
         &self,
         near: Place,
         compare: impl Fn(&K) -> Ordering,
-        head: impl Fn(usize) -> u32,
+        head: impl Fn(usize) -> u64,
     ) -> (Option<(&K, &V)>, Place) {
         if let Some(((key, value), next)) = self.at(near)
             && compare(key).is_eq()
         {
             return (Some((key, value)), next);
         }
-        match self.search::<true>(&compare, &head) {
-            (Some(found), next) => (Some(found), next),
-            (None, _) => self.search::<false>(&compare, &head),
-        }
+        self.search::<true>(&compare, &head)
     }
 
     /// The entry at a place, or behind it where a leaf ends there, with the place that follows.

@@ -29,33 +29,30 @@ impl SearchKey for u16 {
         own.iter().zip(other).take_while(|(own, other)| *own == other).count()
     }
 
-    fn head(&self, at: usize) -> u32 {
+    fn head(&self, at: usize) -> u64 {
         head_of(&[(self / 100) as u8, (self % 100) as u8], at)
     }
 }
 
-impl SearchKey for u32 {
-    fn common_prefix(&self, other: &Self) -> usize {
-        (self ^ other).leading_zeros() as usize / 8
-    }
-
-    fn head(&self, at: usize) -> u32 {
-        head_of(&self.to_be_bytes(), at)
-    }
-}
-
-/// Says whether all keys of each row begin alike as far as it says, and have the heads that they should have.
+/// Says whether all keys in and below each row begin alike as far as it says, and what is looked at has the right head.
 fn has_true_heads<K: SearchKey + Clone, V>(node: &Node<K, V>) -> bool {
-    fn of_row<'a, K: SearchKey + 'a>(prefix: usize, mut keys: impl Iterator<Item = (&'a K, u32)>) -> bool {
-        let Some((first, head)) = keys.next() else { return true };
-        first.head(prefix) == head
-            && keys.all(|(key, head)| first.common_prefix(key) >= prefix && key.head(prefix) == head)
+    fn of_row<E: Keyed>(row: &Row<E>, looked_at: &[E]) -> bool {
+        let Some((lowest, highest)) = row.first().and_then(E::lowest).zip(row.last().and_then(E::highest))
+        else {
+            return row.is_empty();
+        };
+        let is_alike = |key: &E::Key| {
+            lowest == highest || lowest.common_prefix(key).min(key.common_prefix(highest)) >= row.prefix()
+        };
+        is_alike(highest)
+            && looked_at
+                .iter()
+                .all(|item| is_alike(item.key()) && item.head() == item.key().head(row.prefix()) & E::HEAD)
     }
     match node {
-        Node::Leaf(entries) => of_row(entries.prefix(), entries.iter().map(|entry| (&entry.key, entry.head))),
+        Node::Leaf(entries) => of_row(entries, entries),
         Node::Branch(children) => {
-            of_row(children.prefix(), children.iter().map(|child| (&child.first, child.head)))
-                && children.iter().all(|child| has_true_heads(&child.node))
+            of_row(children, &children[1..]) && children.iter().all(|child| has_true_heads(&child.node))
         }
     }
 }
@@ -205,7 +202,7 @@ impl SearchKey for Counting {
         self.0.common_prefix(&other.0)
     }
 
-    fn head(&self, at: usize) -> u32 {
+    fn head(&self, at: usize) -> u64 {
         self.0.head(at)
     }
 }
@@ -225,15 +222,48 @@ fn a_key_is_found_by_looking_at_few() {
 }
 
 #[test]
-fn a_key_that_begins_otherwise_than_its_neighbours_is_found_too() {
+fn keys_that_begin_otherwise_than_the_separators_are_found() {
     let mut map = SortedMap::new();
-    // The last leaf has keys that begin otherwise than the leaves do.
-    let keys = || (0x0100_0000u32..0x0100_0050).chain(0x0200_0000..0x0200_0008);
-    keys().for_each(|key| _ = map.insert(key, key));
-    let guessed =
-        |key: &u32| map.search::<true>(&|candidate| candidate.cmp(key), &|at| key.head(at)).0.is_some();
-    assert!(!keys().all(|key| guessed(&key)), "this is about those that are not found by their heads");
-    assert!(keys().all(|key| map.get(&key) == Some(&key)));
+    // The first leaf and the last have keys that begin otherwise than all separators do.
+    let separate = 0x0200_0000u32..0x0200_0060;
+    separate.clone().for_each(|key| _ = map.insert(key, key));
+    let beyond = (0x0100_0000..0x0100_0008).chain(0x0300_0000..0x0300_0008);
+    beyond.clone().for_each(|key| _ = map.insert(key, key));
+    assert!(has_true_heads(&map.root));
+    assert!(separate.chain(beyond).all(|key| map.get(&key) == Some(&key)));
+}
+
+/// Names as workloads have them, of many lengths and in many namespaces.
+fn names(count: usize) -> Vec<ObjectKey> {
+    let name = |at: usize| {
+        let of = ["web", "payments-api", "job", "cache"][at % 4];
+        ObjectKey::namespaced(&format!("team-{}", at % 7), &format!("{of}-{}", at * 7919 % count))
+    };
+    (0..count).map(name).collect()
+}
+
+#[test]
+fn names_of_many_lengths_are_found_by_looking_at_few() {
+    for count in [40, 1_200, 20_000] {
+        for in_order in [false, true] {
+            let mut names = names(count);
+            if in_order {
+                names.sort_unstable();
+            }
+            let mut map = SortedMap::new();
+            names.iter().for_each(|name| _ = map.insert(name.clone(), ()));
+            let compared = Cell::new(0);
+            for name in &names {
+                let compare = |candidate: &ObjectKey| {
+                    compared.set(compared.get() + 1);
+                    candidate.cmp(name)
+                };
+                assert!(map.find_by_head(compare, |at| name.head(at)).is_some());
+            }
+            let (by_heads, without) = (compared.take() / count, count.ilog2() as usize);
+            assert!(by_heads <= without / 2, "{by_heads} of {without} for {count}, {in_order}");
+        }
+    }
 }
 
 proptest! {

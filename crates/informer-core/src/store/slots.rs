@@ -37,9 +37,9 @@ pub(super) struct Slots<V: Counted> {
     root: Node<V>,
     /// Branches above a leaf.
     height: u32,
-    /// What this tree was when it was written first after it was shared; it borrows from that.
+    /// What this tree was when it was first written since it was last settled; it borrows from that.
     original: Option<Original<V>>,
-    /// Whether others may have its root.
+    /// Whether it was shared since it was last settled.
     is_shared: bool,
 }
 

@@ -135,7 +135,7 @@ impl<T> Table<T> {
 }
 
 /// How keys compare with the one of these parts, and the heads of that.
-fn parts(namespace: &str, name: &str) -> (impl Fn(&ObjectKey) -> Ordering, impl Fn(usize) -> u32) {
+fn parts(namespace: &str, name: &str) -> (impl Fn(&ObjectKey) -> Ordering, impl Fn(usize) -> u64) {
     (move |key| key.cmp_parts(namespace, name), move |at| ObjectKey::head_of_parts(namespace, name, at))
 }
 

@@ -12,19 +12,36 @@ use std::sync::Arc;
 use std::{mem, ptr};
 
 use super::{BRANCH, Branch, LEAF, Leaf, Node, Slot, Slots, child, place};
-use crate::Record;
+use crate::{Record, ResourceVersion, Uid};
 
 /// What can be in a place.
 ///
 /// # Safety
-/// A value may be read while there is a bitwise copy of it, of which in the end one is forgotten. That holds for plain
-/// data and for `Arc`s, but not for what must be the only one of its kind, as `Box` and `&mut`. Clones do not panic.
+/// Plain data, `Arc`s and what is made of them, as a clone is by deriving it:
+/// - Of a value and its bitwise copy, one may be dropped for each clone that is forgotten, whichever it is and on any
+///   thread. So nothing in it may be the only one of its kind, as `Box`, `String` and `&mut` are.
+/// - Nothing of it changes through a shared reference, other than what an `Arc` in it points to.
+/// - Clones neither panic nor run foreign code.
 #[expect(unsafe_code, reason = "`Node::borrow` relies on it")]
 pub(in crate::store) unsafe trait Counted: Clone {}
 
-// SAFETY: a UID and a version are plain data or an `Arc` of a text; the object is an `Arc`.
+// SAFETY: all of a record is `Counted`, or an `Arc`. It says so field by field, so that it must be looked at again if
+// there are others.
 #[expect(unsafe_code, reason = "see `Counted`")]
-unsafe impl<T> Counted for Record<T> {}
+unsafe impl<T> Counted for Record<T>
+where
+    Uid: Counted,
+    ResourceVersion: Counted,
+{
+}
+
+// SAFETY: `UidRepr` is bytes, or an `Arc`.
+#[expect(unsafe_code, reason = "see `Counted`")]
+unsafe impl Counted for Uid {}
+
+// SAFETY: `Repr` is a number, or an `Arc`.
+#[expect(unsafe_code, reason = "see `Counted`")]
+unsafe impl Counted for ResourceVersion {}
 
 /// What a tree borrows from.
 pub(super) struct Original<V> {
@@ -78,9 +95,9 @@ impl<V: Counted> Slots<V> {
             self.settle();
         }
         if self.original.is_none() {
-            // SAFETY: what is borrowed stays in `original` until `settle`. The copy stays here as long, or goes with all
-            // that is shared of it after it: whatever shares it is followed by `settle`, before anything changes and before
-            // this is dropped.
+            // SAFETY: what is borrowed stays in `original` until `settle`. So does the copy: this tree has it, and so no
+            // share of it can be the last that drops it; and nothing replaces or drops the root before `settle`, with
+            // which this function and `drop` begin. If the tree is leaked, so is what it borrows from.
             #[expect(unsafe_code, reason = "see the module")]
             let copy = unsafe { self.root.borrow() };
             let root = mem::replace(&mut self.root, copy);
@@ -146,11 +163,12 @@ impl<V: Counted> Branch<V> {
     }
 }
 
-/// A node of the draft, which nobody else has.
-#[expect(unsafe_code, reason = "see the module")]
+/// A node of the draft, which nobody else has: it was made when the draft came here first, only `share` and `count_for`
+/// clone an `Arc` of a node, and after both all is copied anew. No node is pointed to weakly.
+#[expect(unsafe_code, reason = "`Arc::get_mut` is an atomic exchange on each level")]
 fn own<N>(node: &mut Arc<N>) -> &mut N {
-    debug_assert_eq!(Arc::strong_count(node), 1, "what is shared is copied before it is written");
-    // SAFETY: the draft made this node when it first came here, and `begin` copies anew after it was shared.
+    assert_eq!(Arc::strong_count(node), 1, "what is shared is copied before it is written");
+    // SAFETY: this is the only pointer to the node, as was just seen; whoever had another one would have it from here.
     unsafe { &mut *Arc::as_ptr(node).cast_mut() }
 }
 
@@ -158,8 +176,8 @@ impl<V: Counted> Node<V> {
     /// A copy that can be written, with all that is in this node, uncounted.
     ///
     /// # Safety
-    /// This node must stay as it is until it [leaves](Self::leave_to) to the copy what is in it, and the copy must not be
-    /// dropped before.
+    /// This node must stay as it is until it [leaves](Self::leave_to) to the copy what is in it, and until then the copy must
+    /// not be dropped with anything that is borrowed in it.
     #[expect(unsafe_code, reason = "see the module")]
     unsafe fn borrow(&self) -> Self {
         match self {
@@ -208,6 +226,7 @@ impl<V: Counted> Node<V> {
             }
         };
         if is_empty {
+            // Nothing is in it, so nothing that is borrowed.
             *self = Self::Empty;
         }
         old

@@ -148,7 +148,6 @@ proptest! {
     }
 }
 
-/// Without a test that ends early, Miri would not see it: what readers on other threads let go while the writer goes on.
 #[test]
 fn g10_states_are_let_go_by_other_threads_while_the_writer_goes_on() {
     let (values, rounds) = if cfg!(miri) { (150, 20) } else { (1000, 2000) };
@@ -209,4 +208,32 @@ fn what_is_empty_again_holds_nothing() {
     assert!(matches!(slots.root, Node::Empty));
     assert!(values.iter().all(|value| Arc::strong_count(&value.0) == 1));
     assert_eq!((numbers.freed.capacity(), numbers.take()), (0, 0));
+}
+
+#[test]
+fn what_is_shared_can_be_written_and_goes_in_any_order() {
+    for settles in [[false, false], [true, false], [false, true], [true, true]] {
+        let values: Vec<Value> = (0..40).map(|number| Value(Arc::new(number))).collect();
+        let mut slots = Slots::new();
+        for (slot, value) in (0..40).zip(&values) {
+            slots.set(slot, Some(value.clone()));
+        }
+        let published = slots.share();
+        slots.set(3, Some(values[4].clone()));
+        // A share of what is not settled, which is written itself, and so is the one that it came from.
+        let mut other = slots.share();
+        assert_eq!(other.set(5, None).as_ref(), Some(&values[5]));
+        assert_eq!(slots.set(6, None).as_ref(), Some(&values[6]));
+        if settles[0] {
+            other.settle();
+        }
+        if settles[1] {
+            slots.settle();
+        }
+        drop(slots);
+        drop(published);
+        assert_eq!((other.get(3), other.get(5), other.get(6)), (Some(&values[4]), None, Some(&values[6])));
+        drop(other);
+        assert!(values.iter().all(|value| Arc::strong_count(&value.0) == 1));
+    }
 }
