@@ -136,7 +136,7 @@ pub(super) struct Posting {
     pub(super) key: ObjectKey,
 }
 
-/// Postings are found by their values mostly, of which the text is at hand.
+/// Compared as a whole: a posting's text is in two pieces.
 impl SearchKey for Posting {}
 
 impl<T> Postings<T> {
