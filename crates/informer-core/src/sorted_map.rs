@@ -95,14 +95,14 @@ impl<K: SearchKey, V> SortedMap<K, V> {
             other => other,
         };
         let wanted = |prefix: usize| if BY_HEAD { head(prefix) } else { 0 };
-        let head_of = |key_head: u64| if BY_HEAD { key_head } else { 0 };
+        let compared = |key_head: u64| if BY_HEAD { key_head } else { 0 };
         loop {
             match node {
                 Node::Leaf(entries) => {
                     entries.fetch();
                     let wanted = wanted(entries.prefix()) & <Entry<K, V> as Keyed>::HEAD;
                     let at =
-                        entries.binary_search_by(|entry| order(&entry.key, head_of(entry.head()), wanted));
+                        entries.binary_search_by(|entry| order(&entry.key, compared(entry.head()), wanted));
                     return match at {
                         Ok(at) => (Some(entries[at].parts()), place.down(at + 1)),
                         Err(at) => (None, place.down(at)),
@@ -112,7 +112,7 @@ impl<K: SearchKey, V> SortedMap<K, V> {
                     children.fetch();
                     let wanted = wanted(children.prefix());
                     let is_before =
-                        |child: &Child<K, V>| order(&child.first, head_of(child.head), wanted).is_le();
+                        |child: &Child<K, V>| order(&child.first, compared(child.head), wanted).is_le();
                     let at = children[1..].partition_point(is_before);
                     place = place.down(at);
                     node = &children[at].node;
