@@ -216,7 +216,7 @@ fn a_key_is_found_by_looking_at_few() {
     for key in &keys {
         assert_eq!(map.get(&Counting(*key)), Some(key));
     }
-    // By a search without heads, sixteen.
+    // A search without heads compares as often as 30,000 can be halved, fifteen times.
     assert!(COMPARED.get() <= 4 * keys.len(), "{} comparisons", COMPARED.get());
     assert!(keys.iter().all(|key| map.get(&Counting(key + 1)).is_none()));
 }
