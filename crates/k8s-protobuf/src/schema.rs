@@ -6,7 +6,7 @@ mod table;
 use std::fmt;
 
 use crate::Error;
-use crate::wire::Reader;
+use crate::wire::{Pair, Reader};
 
 /// A built-in kind: group, version and kind with a message in the table. As large as a number.
 ///
@@ -114,6 +114,16 @@ pub(crate) struct MessageDef {
 }
 
 /// A field in the bytes.
+pub(crate) struct Step<'a> {
+    pub(crate) place: usize,
+    pub(crate) field: &'static FieldDef,
+    /// How many bytes it has, or the number that it is.
+    pub(crate) number: u16,
+    /// Those bytes, and what follows.
+    pub(crate) behind: Reader<'a>,
+}
+
+/// A field of one value in the bytes.
 pub(crate) struct Taken<'a> {
     /// What follows.
     pub(crate) rest: &'a [u8],
@@ -126,12 +136,15 @@ pub(crate) struct Taken<'a> {
     pub(crate) is_left_out: bool,
 }
 
+/// A line of the cache for each: most are read wherever a message has them.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(crate) struct FieldDef {
     pub(crate) number: u8,
     pub(crate) flags: u8,
     pub(crate) kind: FieldKind,
     pub(crate) left_out: LeftOut,
+    pub(crate) written_as: WrittenAs,
     /// What stands before a value: the number, and how the value, or the entry of a map, is encoded.
     pub(crate) tag: u16,
     /// Place in the table of messages, if the kind has one.
@@ -157,6 +170,17 @@ pub(crate) enum LeftOut {
     Told,
     /// The field is more than one value, or none.
     Many,
+}
+
+/// What JSON of a field takes, which is there and not left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WrittenAs {
+    Text,
+    Message,
+    /// An integer or a bool.
+    Number,
+    /// Something else, or several of them.
+    Other,
 }
 
 /// What a field holds: of a repeated field one element, of a map one value.
@@ -228,28 +252,37 @@ impl MessageDef {
         }
     }
 
-    /// The first field of the rest of a message, if it is as nearly all are: one value, with a tag and a length of one or
-    /// two bytes, in no place before `at`, and with nothing in between that JSON has.
+    /// The first field of the rest of a message, if it is as nearly all are: in no place before `at`, with a tag and a length, or
+    /// a number, of one or two bytes each. Does not look whether there are so many bytes.
+    #[cfg_attr(debug_assertions, inline)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn step<'a>(&self, rest: &'a [u8], at: usize) -> Option<Step<'a>> {
+        let mut behind = Reader::new(rest);
+        let Pair { tag, number, .. } = behind.pair()?;
+        let place = usize::from(tag >> 3).wrapping_sub(1);
+        let field = self.fields.get(place)?;
+        let is_it = field.tag == tag && place >= at && matches!(tag & 7, 0 | 2);
+        is_it.then_some(Step { place, field, number, behind })
+    }
+
+    /// The first field of the rest of a message, if it is a [step](Self::step) with one value, in no place before `at`, and
+    /// with nothing in between that JSON has.
     #[cfg_attr(debug_assertions, inline)]
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn take<'a>(&self, rest: &'a [u8], at: usize) -> Option<Taken<'a>> {
         let mut reader = Reader::new(rest);
-        let tag = reader.short()?;
-        let place = usize::from(tag >> 3).wrapping_sub(1);
+        let pair = reader.pair()?;
+        let place = usize::from(pair.tag >> 3).wrapping_sub(1);
         let field = self.fields.get(place)?;
-        if field.tag != tag || place < at || !self.are_left_out(at, place) {
+        if field.tag != pair.tag || place < at || !self.are_left_out(at, place) {
             return None;
         }
         let is_left_out = match field.left_out {
             LeftOut::Many | LeftOut::Told => return None,
-            // No bytes, or the number 0; that has more bytes than needed elsewhere.
-            LeftOut::Empty | LeftOut::Zero => match reader.rest() {
-                [0x80, 0, ..] => return None,
-                rest => rest.first() == Some(&0),
-            },
+            LeftOut::Empty | LeftOut::Zero => pair.number == 0,
             LeftOut::Never => false,
         };
-        let bytes = reader.short_payload(tag & 7)?;
+        let bytes = reader.behind(&pair)?;
         Some(Taken { rest: reader.rest(), next: place + 1, field, bytes, is_left_out })
     }
 
@@ -301,6 +334,18 @@ impl LeftOut {
     }
 }
 
+impl WrittenAs {
+    const fn of(kind: FieldKind, left_out: LeftOut) -> Self {
+        match kind {
+            _ if matches!(left_out, LeftOut::Many) => Self::Other,
+            FieldKind::Str => Self::Text,
+            FieldKind::Message => Self::Message,
+            FieldKind::Bool | FieldKind::I32 | FieldKind::I64 => Self::Number,
+            _ => Self::Other,
+        }
+    }
+}
+
 impl FieldDef {
     /// A text without a name.
     pub(crate) const fn text() -> Self {
@@ -344,7 +389,9 @@ const fn f(number: u8, name: &'static str, kind: FieldKind, flags: u8, message: 
     // Entries of a map are messages.
     let encoding = if flags & flags::MAP == 0 { kind.encoding() } else { 2 };
     let tag = (number as u16) << 3 | encoding as u16;
-    FieldDef { number, flags, kind, left_out: LeftOut::of(kind, flags), tag, message, name, key: key(name) }
+    let left_out = LeftOut::of(kind, flags);
+    let written_as = WrittenAs::of(kind, left_out);
+    FieldDef { number, flags, kind, left_out, written_as, tag, message, name, key: key(name) }
 }
 
 const fn key(name: &str) -> [u8; KEY] {

@@ -151,22 +151,39 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The bytes of a value as [`payload`](Self::payload) has them; `None` if its length, or the number that it is, has
-    /// more than two bytes, or it is encoded otherwise.
+    /// A tag and what follows it, a length or a number, each of one or two bytes; `None` if no such stand here.
     #[inline]
-    pub(crate) fn short_payload(&mut self, encoding: u16) -> Option<&'a [u8]> {
-        match encoding {
-            2 => {
-                let length = self.short()?;
-                self.take(length.into()).ok()
-            }
-            0 => {
-                let before = self.rest;
-                self.short()?;
-                before.get(..before.len() - self.rest.len())
-            }
+    pub(crate) fn pair(&mut self) -> Option<Pair<'a>> {
+        // Nearly all are of one byte each.
+        if let [tag, rest @ ..] = self.rest
+            && let [number, behind @ ..] = rest
+            && (tag | number) < 0x80
+        {
+            self.rest = behind;
+            return Some(Pair { tag: u16::from(*tag), number: u16::from(*number), written: &rest[..1] });
+        }
+        let tag = self.short()?;
+        let before = self.rest;
+        let number = self.short()?;
+        Some(Pair { tag, number, written: before.get(..before.len() - self.rest.len())? })
+    }
+
+    /// The bytes of the value behind this pair, as [`payload`](Self::payload) has them; `None` if there are not so many, or it
+    /// is encoded otherwise.
+    #[inline]
+    pub(crate) fn behind(&mut self, pair: &Pair<'a>) -> Option<&'a [u8]> {
+        match pair.tag & 7 {
+            2 => self.take(pair.number.into()).ok(),
+            0 => Some(pair.written),
             _ => None,
         }
+    }
+
+    /// The payload of the next field, if it has this tag and is short; otherwise this is somewhere within.
+    #[inline]
+    pub(crate) fn next_of(&mut self, tag: u16) -> Option<&'a [u8]> {
+        let pair = self.pair()?;
+        if pair.tag == tag { self.behind(&pair) } else { None }
     }
 
     fn long_varint(&mut self) -> Result<u64, Broken> {
@@ -186,7 +203,7 @@ impl<'a> Reader<'a> {
     }
 
     #[inline]
-    fn take(&mut self, length: usize) -> Result<&'a [u8], Broken> {
+    pub(crate) fn take(&mut self, length: usize) -> Result<&'a [u8], Broken> {
         let (taken, rest) = self.rest.split_at_checked(length).ok_or(Broken::Truncated)?;
         self.rest = rest;
         Ok(taken)
@@ -197,6 +214,14 @@ impl<'a> Reader<'a> {
         self.rest = rest;
         Ok(*taken)
     }
+}
+
+/// See [`Reader::pair`].
+pub(crate) struct Pair<'a> {
+    pub(crate) tag: u16,
+    pub(crate) number: u16,
+    /// The number as it stands there.
+    written: &'a [u8],
 }
 
 /// What is wrong with a field: an [`Error`] that fits into a register, for where there are many fields.

@@ -248,7 +248,7 @@ impl<'de> Map<'de> {
         while !end.is_empty() {
             // Nearly all are one value.
             let mut ahead = Reader::new(end);
-            if ahead.short() == Some(field.tag) && ahead.short_payload(field.tag & 7).is_some() {
+            if ahead.next_of(field.tag).is_some() {
                 reader = ahead;
                 count = count.saturating_add(1);
                 end = reader.rest();

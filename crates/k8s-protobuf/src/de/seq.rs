@@ -55,8 +55,7 @@ impl<'de> Seq<'de> {
         // Nearly all stand alone in their fields, and are short.
         let mut reader = Reader::new(self.rest);
         if self.value.form == Form::One
-            && reader.short() == Some(self.value.field.tag)
-            && let Some(bytes) = reader.short_payload(self.value.field.tag & 7)
+            && let Some(bytes) = reader.next_of(self.value.field.tag)
             && self.packed.is_empty()
         {
             self.rest = reader.rest();

@@ -24,7 +24,11 @@ impl Short {
 
     pub(crate) fn as_str(&self) -> &str {
         // Only ASCII and whole characters are ever written.
-        std::str::from_utf8(&self.bytes[..usize::from(self.length)]).unwrap_or_default()
+        std::str::from_utf8(self.as_bytes()).unwrap_or_default()
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
     }
 
     fn put(&mut self, text: &[u8]) {

@@ -38,7 +38,8 @@ impl<'a> Out<'a> {
     }
 
     /// The name of a field, and the text that it holds.
-    #[inline]
+    #[cfg_attr(debug_assertions, inline)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn field(&mut self, field: &FieldDef, text: &[u8]) {
         self.begin(field, 0);
         self.rest_of_text(text);
@@ -67,17 +68,33 @@ impl<'a> Out<'a> {
     /// A text and the quote behind it.
     #[inline]
     fn rest_of_text(&mut self, text: &[u8]) {
-        match self.window(text) {
-            Some(window) if text::is_plain(window, text.len()) => self.copy(window, text.len()),
-            _ => self.other(text),
+        if !self.plain(text) {
+            self.other(text);
         }
-        self.json.push(b'"');
     }
 
-    /// A text that is long, at the end of all, or not written as it is.
+    /// A short text that is ASCII and written as it is, and the quote behind it; whether this is one.
+    #[inline]
+    pub(super) fn plain(&mut self, text: &[u8]) -> bool {
+        let Some(window) = self.window(text).filter(|window| text::is_plain(window, text.len())) else {
+            return false;
+        };
+        let end = self.json.len() + text.len();
+        self.json.extend_from_slice(window);
+        // The quote takes the place of what is too much.
+        match self.json.get_mut(end) {
+            Some(quote) => *quote = b'"',
+            None => self.json.push(b'"'),
+        }
+        self.json.truncate(end + 1);
+        true
+    }
+
+    /// A text that is long, at the end of all, or not written as it is; and the quote behind it.
     #[inline(never)]
-    fn other(&mut self, text: &[u8]) {
+    pub(super) fn other(&mut self, text: &[u8]) {
         text::content(text, &mut self.json);
+        self.json.push(b'"');
     }
 
     /// The text and what stands behind it, if that is enough of both.

@@ -145,7 +145,7 @@ pub(super) fn base64(bytes: &[u8], out: &mut Vec<u8>) {
 /// A text that needs no escapes.
 pub(super) fn quoted(text: &Short, out: &mut Vec<u8>) {
     out.push(b'"');
-    out.extend_from_slice(text.as_str().as_bytes());
+    out.extend_from_slice(text.as_bytes());
     out.push(b'"');
 }
 

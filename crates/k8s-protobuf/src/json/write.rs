@@ -2,13 +2,15 @@
 
 mod map;
 
+use std::ops::Range;
+
 use map::map;
 
 use super::out::Out;
 use super::raw;
 use super::text::{self, LIMIT};
 use crate::error::malformed;
-use crate::schema::{FieldDef, FieldKind, MessageDef, flags};
+use crate::schema::{FieldDef, FieldKind, LeftOut, MessageDef, Step, WrittenAs, flags};
 use crate::special::{self, IntOrText, Schema};
 use crate::wire::{Broken, Reader, Value};
 use crate::{Envelope, Error, Kind, is_protobuf};
@@ -99,65 +101,89 @@ pub(super) fn message(def: &MessageDef, bytes: &[u8], depth: usize, out: &mut Ou
     Ok(())
 }
 
-fn deeper(depth: usize) -> Result<usize, Error> {
-    if depth < LIMIT { Ok(depth + 1) } else { Err(Error::TooDeep { limit: LIMIT }) }
+#[inline]
+fn deeper(depth: usize) -> Result<usize, Stop> {
+    if depth < LIMIT { Ok(depth + 1) } else { Err(Error::TooDeep { limit: LIMIT }.into()) }
 }
 
 fn fields(def: &MessageDef, bytes: &[u8], depth: usize, out: &mut Out<'_>) -> Written {
     let mut rest = bytes;
     // The fields of the table that were written or passed over.
     let mut done = 0;
-    loop {
-        while let Some(taken) = def.take(rest, done) {
-            (rest, done) = (taken.rest, taken.next);
-            if !taken.is_left_out {
-                one(taken.field, taken.bytes, depth, out)?;
-            }
-        }
-        let mut reader = Reader::new(rest);
-        let Some((number, value)) = reader.next()? else { break };
-        let Some(place) = place(def, number, done)? else {
-            rest = reader.rest();
+    while !rest.is_empty() {
+        let Some(Step { place, field, number, mut behind }) = def.step(rest, done) else {
+            rest = other(def, rest, &mut done, depth, out)?;
             continue;
         };
-        if !def.are_left_out(done, place) {
-            def.fields[done..place].iter().try_for_each(|field| absent(field, depth, out))?;
-        }
+        absent(def, done..place, depth, out)?;
         done = place + 1;
-        let field = &def.fields[place];
-        if field.has(flags::REPEATED) {
-            repeated(field, value, &mut reader, depth, out)?;
-        } else if field.has(flags::MAP) {
-            map(field, value, &mut reader, depth, out)?;
-        } else {
-            single(field, value, depth, out)?;
-        }
-        rest = reader.rest();
+        rest = match field.written_as {
+            WrittenAs::Text => {
+                let text = behind.take(number.into())?;
+                if !text.is_empty() || field.left_out != LeftOut::Empty {
+                    out.field(field, text);
+                }
+                behind.rest()
+            }
+            WrittenAs::Message => {
+                let inner = behind.take(number.into())?;
+                out.key(field);
+                message(field.message(), inner, depth, out)?;
+                behind.rest()
+            }
+            WrittenAs::Number => {
+                if number != 0 || field.left_out != LeftOut::Zero {
+                    out.key(field);
+                    integer(field.kind, number.into(), out);
+                }
+                behind.rest()
+            }
+            WrittenAs::Other => {
+                let mut reader = behind;
+                let value = match field.tag & 7 {
+                    2 => Value::Bytes(reader.take(number.into())?),
+                    _ => Value::Varint(number.into()),
+                };
+                held(field, value, &mut reader, depth, out)?;
+                reader.rest()
+            }
+        };
     }
-    if !def.are_left_out(done, def.fields.len()) {
-        def.fields[done..].iter().try_for_each(|field| absent(field, depth, out))?;
-    }
-    Ok(())
+    absent(def, done..def.fields.len(), depth, out)
 }
 
-/// Writes a field of one value that is not left out; `bytes` are its [payload](Reader::payload).
-#[inline]
-fn one(field: &FieldDef, bytes: &[u8], depth: usize, out: &mut Out<'_>) -> Written {
-    match field.kind {
-        FieldKind::Str => {
-            out.field(field, bytes);
-            Ok(())
-        }
-        FieldKind::Message => {
-            out.key(field);
-            message(field.message(), bytes, depth, out)
-        }
-        FieldKind::Bool | FieldKind::I32 | FieldKind::I64 => {
-            out.key(field);
-            integer(field.kind, Reader::new(bytes).varint()?, out);
-            Ok(())
-        }
-        _ => single(field, Value::Bytes(bytes), depth, out),
+/// Writes a field that is not [one step](MessageDef::step), and returns what is behind it.
+#[inline(never)]
+fn other<'a>(
+    def: &MessageDef,
+    rest: &'a [u8],
+    done: &mut usize,
+    depth: usize,
+    out: &mut Out<'_>,
+) -> Result<&'a [u8], Stop> {
+    let mut reader = Reader::new(rest);
+    let Some((number, value)) = reader.next()? else { return Ok(reader.rest()) };
+    let Some(place) = place(def, number, *done)? else { return Ok(reader.rest()) };
+    absent(def, *done..place, depth, out)?;
+    *done = place + 1;
+    held(&def.fields[place], value, &mut reader, depth, out)?;
+    Ok(reader.rest())
+}
+
+/// Writes a field of which `value` is the first, and what else there is of it.
+fn held(
+    field: &FieldDef,
+    value: Value<'_>,
+    reader: &mut Reader<'_>,
+    depth: usize,
+    out: &mut Out<'_>,
+) -> Written {
+    if field.has(flags::REPEATED) {
+        repeated(field, value, reader, depth, out)
+    } else if field.has(flags::MAP) {
+        map(field, value, reader, depth, out)
+    } else {
+        single(field, value, depth, out)
     }
 }
 
@@ -190,7 +216,7 @@ fn repeated(
     if out.json.len() == start {
         // Numbers that stand together, but there are none.
         out.json.truncate(before);
-        return absent(field, depth, out);
+        return empty(field, depth, out);
     }
     out.json.push(b']');
     Ok(())
@@ -213,6 +239,11 @@ fn items(field: &FieldDef, held: Value<'_>, depth: usize, out: &mut Out<'_>) -> 
             out.comma();
             message(field.message(), bytes, depth, out)
         }
+        Value::Bytes(text) if field.kind == FieldKind::Str => {
+            out.comma();
+            out.text(text);
+            Ok(())
+        }
         held => {
             out.comma();
             value(field, held, depth, out)
@@ -222,20 +253,25 @@ fn items(field: &FieldDef, held: Value<'_>, depth: usize, out: &mut Out<'_>) -> 
 
 /// The next value of the field, if it follows.
 #[inline]
-fn run<'a>(field: &FieldDef, reader: &mut Reader<'a>) -> Result<Option<Value<'a>>, Error> {
+fn run<'a>(field: &FieldDef, reader: &mut Reader<'a>) -> Result<Option<Value<'a>>, Stop> {
+    if reader.rest().is_empty() {
+        return Ok(None);
+    }
     // Nearly all are bytes, and not many.
     let mut ahead = *reader;
-    if field.tag & 7 == 2
-        && ahead.short() == Some(field.tag)
-        && let Some(bytes) = ahead.short_payload(2)
-    {
-        *reader = ahead;
-        return Ok(Some(Value::Bytes(bytes)));
+    match ahead.pair() {
+        Some(pair) if pair.tag == field.tag && pair.tag & 7 == 2 => {
+            let bytes = ahead.take(pair.number.into())?;
+            *reader = ahead;
+            Ok(Some(Value::Bytes(bytes)))
+        }
+        Some(pair) if pair.tag >> 3 != u16::from(field.number) => Ok(None),
+        _ => slow_run(field, reader),
     }
-    slow_run(field, reader)
 }
 
-fn slow_run<'a>(field: &FieldDef, reader: &mut Reader<'a>) -> Result<Option<Value<'a>>, Error> {
+#[inline(never)]
+fn slow_run<'a>(field: &FieldDef, reader: &mut Reader<'a>) -> Result<Option<Value<'a>>, Stop> {
     let mut ahead = *reader;
     match ahead.next()? {
         Some((number, value)) if number == u32::from(field.number) => {
@@ -273,16 +309,20 @@ fn single(field: &FieldDef, held: Value<'_>, depth: usize, out: &mut Out<'_>) ->
     value(field, held, depth, out)
 }
 
-/// Writes a field that is not there: Go's types have all of them.
+/// Writes the fields in these places, which are not there: Go's types have all of them.
 #[inline]
-fn absent(field: &FieldDef, depth: usize, out: &mut Out<'_>) -> Written {
+fn absent(def: &MessageDef, places: Range<usize>, depth: usize, out: &mut Out<'_>) -> Written {
     // Most fields.
-    let omitted = flags::POINTER | flags::OMIT_EMPTY;
-    if field.flags & omitted == omitted { Ok(()) } else { empty(field, depth, out) }
+    if def.are_left_out(places.start, places.end) {
+        return Ok(());
+    }
+    def.fields[places].iter().try_for_each(|field| empty(field, depth, out))
 }
 
+/// Writes a field that is not there.
 fn empty(field: &FieldDef, depth: usize, out: &mut Out<'_>) -> Written {
-    if field.has(flags::OMIT_ZERO) {
+    let omitted = flags::POINTER | flags::OMIT_EMPTY;
+    if field.has(flags::OMIT_ZERO) || field.flags & omitted == omitted {
         return Ok(());
     }
     if field.has(flags::INLINE) {

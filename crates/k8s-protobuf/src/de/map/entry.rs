@@ -26,14 +26,9 @@ impl<'de> Map<'de> {
     fn short_entry(&mut self) -> Option<(&'de [u8], &'de [u8])> {
         let mut reader = Reader::new(self.rest);
         let field = self.value.field;
-        if reader.short()? != field.tag {
-            return None;
-        }
-        let mut entry = Reader::new(reader.short_payload(2)?);
-        let own = u16::from(field.kind.encoding());
-        let key = entry.short().filter(|tag| *tag == 1 << 3 | 2).and_then(|_| entry.short_payload(2))?;
-        let value =
-            entry.short().filter(|tag| *tag == 2 << 3 | own).and_then(|_| entry.short_payload(own))?;
+        let mut entry = Reader::new(reader.next_of(field.tag)?);
+        let key = entry.next_of(1 << 3 | 2)?;
+        let value = entry.next_of(2 << 3 | u16::from(field.kind.encoding()))?;
         if !entry.rest().is_empty() {
             return None;
         }

@@ -4,6 +4,7 @@ use super::{Out, Written, deeper, run, value, zero};
 use crate::Error;
 use crate::error::malformed;
 use crate::schema::{FieldDef, FieldKind};
+use crate::utf8;
 use crate::wire::{Reader, Value};
 
 pub(super) fn map(
@@ -80,10 +81,8 @@ fn entry<'a>(field: &FieldDef, value: Value<'a>) -> Result<(&'a [u8], Option<Val
     // Nearly all are two texts, one after the other.
     if let Value::Bytes(bytes) = value {
         let mut reader = Reader::new(bytes);
-        if reader.short() == Some(1 << 3 | 2)
-            && let Some(key) = reader.short_payload(2)
-            && reader.short() == Some(2 << 3 | 2)
-            && let Some(value) = reader.short_payload(2)
+        if let Some(key) = reader.next_of(1 << 3 | 2)
+            && let Some(value) = reader.next_of(2 << 3 | 2)
             && reader.rest().is_empty()
         {
             return Ok((key, Some(Value::Bytes(value))));
@@ -110,12 +109,17 @@ fn map_entry(
     depth: usize,
     out: &mut Out<'_>,
 ) -> Written {
-    if std::str::from_utf8(key).is_err() {
-        return Err(malformed("a text that is not UTF-8").into());
+    out.json.push(b'"');
+    if !out.plain(key) {
+        utf8::text(key)?;
+        out.other(key);
     }
-    out.text(key);
     out.json.push(b':');
     match held {
+        Some(Value::Bytes(text)) if field.kind == FieldKind::Str => {
+            out.text(text);
+            Ok(())
+        }
         Some(held) => value(field, held, depth, out),
         None => zero(field, depth, out),
     }
