@@ -180,16 +180,18 @@ impl<T> Selection<T> {
     pub fn entries(&self) -> Box<dyn Iterator<Item = Entry<'_, T>> + '_> {
         let keep = |entry: &Entry<'_, T>| (self.keep.0)(&self.selector, entry.object());
         if let Some((index, values)) = self.narrowest() {
-            let mut hits: Vec<Entry<'_, T>> = values
-                .iter()
-                .filter_map(|value| self.snapshot.by_index(index, value).ok())
-                .flatten()
-                .filter(|entry| {
-                    self.namespace.as_ref().is_none_or(|namespace| entry.key.namespace() == namespace)
-                })
-                .filter(keep)
-                .collect();
+            // What an index finds has the label's value: to read it from each object is a wait for memory.
+            let is_told = self.selector.requirements().len() == 1;
+            let is_in_scope = |entry: &Entry<'_, T>| {
+                self.namespace.as_ref().is_none_or(|namespace| entry.key.namespace() == namespace)
+            };
+            let hits = values.iter().filter_map(|value| self.snapshot.by_index(index, value).ok()).flatten();
+            let hits = hits.filter(move |entry| is_in_scope(entry) && (is_told || keep(entry)));
+            if values.len() == 1 {
+                return Box::new(hits);
+            }
             // An object has one value of a label, so the hits of several values are disjoint.
+            let mut hits: Vec<Entry<'_, T>> = hits.collect();
             hits.sort_unstable_by(|a, b| a.key.cmp(b.key));
             return Box::new(hits.into_iter());
         }
@@ -212,11 +214,11 @@ impl<T> Selection<T> {
     }
 
     /// A label index and the values under which all that match are filed, if the selector asks for any.
-    fn narrowest(&self) -> Option<(&Index<T>, Vec<&str>)> {
+    fn narrowest(&self) -> Option<(&Index<T>, &[String])> {
         self.selector.requirements().iter().find_map(|requirement| {
             let values = self.selector.required_values(requirement.key())?;
             let index = self.snapshot.label_index(requirement.key())?;
-            Some((index, values.iter().map(String::as_str).collect()))
+            Some((index, values))
         })
     }
 }

@@ -70,7 +70,7 @@ impl<T> Index<T> {
     }
 
     /// An index over the values of the label `label`, read by `value`. It is named `label:<label>`, and
-    /// selectors that ask for values of this label use it (G12).
+    /// selectors that ask for values of this label use it (G12): what it files under a value is taken to have that label.
     pub fn label(
         label: &str,
         value: impl for<'a> Fn(&'a T, &str) -> Option<&'a str> + Send + Sync + 'static,
