@@ -97,12 +97,15 @@ impl Goals<'_> {
             ];
             for (case, described) in cases {
                 for reading in ["iterating", "collecting"] {
-                    let name = |reading| format!("writers.{objects}.{case}.{reading}.cpu-us");
+                    let name = |reading: &str| format!("writers.{objects}.{case}.{reading}.cpu-us");
                     let value = self.figures.ratio(&name(reading), &name("nothing"));
                     let goal = format!(
                         "a write beside ten readers {reading}, over one alone; {objects} objects, {described}"
                     );
                     self.at_most(&goal, 1.3, &value);
+                    let another = self.figures.ratio(&name(reading), &name(&format!("{reading}another")));
+                    let goal = format!("… over one beside readers {reading} what nobody writes");
+                    self.at_most(&goal, 1.3, &another);
                 }
             }
             let own = format!("writers.{objects}.batch-1.collecting.per-second");

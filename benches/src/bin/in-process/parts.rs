@@ -105,9 +105,13 @@ pub(crate) fn described(rounds: usize) -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let day = version("date", &["-u", "+%F"]);
     let (rustc, go) = (version("rustc", &["--version"]), version("go", &["version"]));
+    let (features, allocator) = match cfg!(feature = "mimalloc") {
+        true => ("--features mimalloc ", "mimalloc"),
+        false => ("", "glibc's allocator"),
+    };
     format!(
-        "Measured {day} by `cargo run --release -p informer-benches --bin in-process -- --rounds {rounds} --write` on {cores} cores \
-         that do other work as well; {rustc}, glibc's allocator; client-go v0.36.3, {go}. Times are CPU time, of the thread where one \
+        "Measured {day} by `cargo run --release -p informer-benches --bin in-process {features}-- --rounds {rounds} --write` on {cores} cores \
+         that do other work as well; {rustc}, {allocator}; client-go v0.36.3, {go}. Times are CPU time, of the thread where one \
          does it all, else of the process; only writes per second are by the clock. Medians (ranges) of {rounds} rounds. \
          Where the time goes: [NOTES.md](NOTES.md).\n\n"
     )

@@ -32,22 +32,29 @@ enum Reading {
     Iterating,
     /// Collect what they list, as `Lister::list` does.
     Collecting,
+    /// The same with a store of their own, in which nobody writes: what is theirs of a writer's time is then the machine's.
+    IteratingAnother,
+    CollectingAnother,
 }
+
+const ALL: [Reading; 5] = [
+    Reading::Nothing,
+    Reading::Iterating,
+    Reading::Collecting,
+    Reading::IteratingAnother,
+    Reading::CollectingAnother,
+];
 
 pub(crate) fn measure(quick: bool) -> Result<()> {
     HEAP.stop();
     for objects in [10_000, 160_000] {
         let items = items(objects);
         let updates = [updated(&items, 2), updated(&items, 3)];
-        let mut store = Store::new();
-        for item in items {
-            store.upsert(item);
-        }
-        store.publish();
+        let [mut store, another] = [filled(items), filled(self::items(objects))];
         for batch in [1, 16] {
-            for reading in [Reading::Nothing, Reading::Iterating, Reading::Collecting] {
+            for reading in ALL {
                 let writes = if quick { WRITES / 8 } else { WRITES };
-                let written = beside(&store.reader(), reading, None, || {
+                let written = beside(&reading.of(&store, &another), reading, None, || {
                     write(&mut store, [&updates[0][..writes / 2], &updates[1][..writes / 2]], batch)
                 });
                 let name = format!("writers.{objects}.batch-{batch}.{reading:?}").to_lowercase();
@@ -56,8 +63,9 @@ pub(crate) fn measure(quick: bool) -> Result<()> {
             }
         }
         let times = if quick { 2 } else { 20 };
-        for reading in [Reading::Nothing, Reading::Iterating, Reading::Collecting] {
-            let written = apart(&mut store, &updates, reading, times)?;
+        for reading in ALL {
+            let reader = reading.of(&store, &another);
+            let written = apart(&mut store, &updates, &reader, reading, times)?;
             let name = format!("writers.{objects}.apart.{reading:?}").to_lowercase();
             print(&format!("{name}.cpu-us"), written.cpu_us);
             print(&format!("{name}.per-second"), written.per_second);
@@ -66,10 +74,30 @@ pub(crate) fn measure(quick: bool) -> Result<()> {
     Ok(())
 }
 
+impl Reading {
+    /// A reader of the store that is read.
+    fn of(self, store: &Store<Small>, another: &Store<Small>) -> Reader<Small> {
+        match self {
+            Self::Nothing | Self::Iterating | Self::Collecting => store.reader(),
+            Self::IteratingAnother | Self::CollectingAnother => another.reader(),
+        }
+    }
+}
+
+fn filled(items: Vec<Item<Small>>) -> Store<Small> {
+    let mut store = Store::new();
+    for item in items {
+        store.upsert(item);
+    }
+    store.publish();
+    store
+}
+
 /// Writes one by one beside readers on another core.
 fn apart(
     store: &mut Store<Small>,
     updates: &[Vec<Item<Small>>; 2],
+    reader: &Reader<Small>,
     reading: Reading,
     times: usize,
 ) -> Result<Written> {
@@ -81,7 +109,7 @@ fn apart(
     });
     let (first, second) = cores.next().zip(cores.next()).context("this takes two cores")?;
     sched_setaffinity(None, &first)?;
-    let written: Vec<Written> = beside(&store.reader(), reading, Some(&second), || {
+    let written: Vec<Written> = beside(reader, reading, Some(&second), || {
         // Through all objects, as client-go's does.
         let parts = updates[0].chunks_exact(WRITES / 2).zip(updates[1].chunks_exact(WRITES / 2));
         parts.cycle().take(times).map(|(there, back)| write(store, [there, back], 1)).collect()
@@ -147,8 +175,10 @@ fn read(reader: &Reader<Small>, reading: Reading) {
     let snapshot = reader.snapshot();
     match reading {
         Reading::Nothing => {}
-        Reading::Iterating => _ = black_box(snapshot.iter().map(|entry| entry.object().value).sum::<u64>()),
-        Reading::Collecting => {
+        Reading::Iterating | Reading::IteratingAnother => {
+            _ = black_box(snapshot.iter().map(|entry| entry.object().value).sum::<u64>())
+        }
+        Reading::Collecting | Reading::CollectingAnother => {
             let all: Vec<Arc<Small>> = snapshot.iter().map(|entry| Arc::clone(entry.object())).collect();
             black_box(all);
         }
