@@ -20,7 +20,8 @@ use crate::status::InformerState;
 ///
 /// # Costs
 /// `get`: one search. `namespace(…)`: the objects of that namespace only. `select`: the objects of the scope,
-/// or those that a label index names if the selector asks for values of an indexed label (G12).
+/// or those that a label index names if the selector asks for values of an indexed label (G12); what it names is not looked
+/// at again if that is all that the selector asks.
 pub struct Lister<T> {
     shared: Arc<Shared<T>>,
     owner: Arc<Owner>,

@@ -79,6 +79,22 @@ fn unsorted_maps_in_one_another_are_written_once() {
     }
 }
 
+/// Of two raw objects only the last counts, but each is read: what is wrong in the first is found before what is out of order.
+#[test]
+fn a_field_without_a_number_is_refused_behind_a_map_out_of_order() {
+    let twice = fields(&[(1, b""), (1, b"")]);
+    let crd = |behind: &[u8]| {
+        let schema = [fields(&[(29, &fields(&[(1, b"a"), (2, &twice)]))]), behind.to_vec()].concat();
+        let mut object = Vec::new();
+        let crd = within(&[2, 7, 4, 1], &schema);
+        Envelope::write("apiextensions.k8s.io/v1", "CustomResourceDefinition", &crd, &mut object);
+        let raw = |json: &[u8]| within(&[2, 1], json);
+        both("apps/v1", "ControllerRevision", &[raw(&object), raw(b"{}")].concat())
+    };
+    assert_eq!(crd(b"").unwrap()["data"], json!({}));
+    assert_eq!(crd(&[2, 0]), None);
+}
+
 #[test]
 fn an_object_that_does_not_say_its_version_has_none() {
     let mut pod = Vec::new();

@@ -117,8 +117,8 @@ pub(crate) struct MessageDef {
 pub(crate) struct Step<'a> {
     pub(crate) place: usize,
     pub(crate) field: &'static FieldDef,
-    /// How many bytes it has, or the number that it is.
-    pub(crate) number: u16,
+    /// Its tag, and how many bytes it has, or the number that it is.
+    pub(crate) pair: Pair<'a>,
     /// Those bytes, and what follows.
     pub(crate) behind: Reader<'a>,
 }
@@ -258,23 +258,19 @@ impl MessageDef {
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn step<'a>(&self, rest: &'a [u8], at: usize) -> Option<Step<'a>> {
         let mut behind = Reader::new(rest);
-        let Pair { tag, number, .. } = behind.pair()?;
-        let place = usize::from(tag >> 3).wrapping_sub(1);
+        let pair = behind.pair()?;
+        let place = usize::from(pair.tag >> 3).wrapping_sub(1);
         let field = self.fields.get(place)?;
-        let is_it = field.tag == tag && place >= at && matches!(tag & 7, 0 | 2);
-        is_it.then_some(Step { place, field, number, behind })
+        let is_it = field.tag == pair.tag && place >= at && matches!(pair.tag & 7, 0 | 2);
+        is_it.then_some(Step { place, field, pair, behind })
     }
 
-    /// The first field of the rest of a message, if it is a [step](Self::step) with one value, in no place before `at`, and
-    /// with nothing in between that JSON has.
+    /// A [step](Self::step), if it is one value, and with nothing before it that JSON has.
     #[cfg_attr(debug_assertions, inline)]
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn take<'a>(&self, rest: &'a [u8], at: usize) -> Option<Taken<'a>> {
-        let mut reader = Reader::new(rest);
-        let pair = reader.pair()?;
-        let place = usize::from(pair.tag >> 3).wrapping_sub(1);
-        let field = self.fields.get(place)?;
-        if field.tag != pair.tag || place < at || !self.are_left_out(at, place) {
+        let Step { place, field, pair, mut behind } = self.step(rest, at)?;
+        if !self.are_left_out(at, place) {
             return None;
         }
         let is_left_out = match field.left_out {
@@ -282,8 +278,8 @@ impl MessageDef {
             LeftOut::Empty | LeftOut::Zero => pair.number == 0,
             LeftOut::Never => false,
         };
-        let bytes = reader.behind(&pair)?;
-        Some(Taken { rest: reader.rest(), next: place + 1, field, bytes, is_left_out })
+        let bytes = behind.held(&pair)?;
+        Some(Taken { rest: behind.rest(), next: place + 1, field, bytes, is_left_out })
     }
 
     /// Whether JSON has none of these fields where they are absent. May say no where it is so.
@@ -384,6 +380,8 @@ impl FieldDef {
 pub(crate) fn all_messages() -> &'static [MessageDef] {
     &table::MESSAGES
 }
+
+const _: () = assert!(size_of::<FieldDef>() == 64, "see there");
 
 const fn f(number: u8, name: &'static str, kind: FieldKind, flags: u8, message: u16) -> FieldDef {
     // Entries of a map are messages.

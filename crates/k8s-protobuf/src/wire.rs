@@ -151,7 +151,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A tag and what follows it, a length or a number, each of one or two bytes; `None` if no such stand here.
+    /// A tag and what follows it, a length or a number, each of one or two bytes; `None` if no such stand here, and
+    /// this is then somewhere within.
     #[inline]
     pub(crate) fn pair(&mut self) -> Option<Pair<'a>> {
         // Nearly all are of one byte each.
@@ -168,10 +169,10 @@ impl<'a> Reader<'a> {
         Some(Pair { tag, number, written: before.get(..before.len() - self.rest.len())? })
     }
 
-    /// The bytes of the value behind this pair, as [`payload`](Self::payload) has them; `None` if there are not so many, or it
-    /// is encoded otherwise.
+    /// The bytes of the value that this pair begins, as [`payload`](Self::payload) has them; `None` if there are not so many,
+    /// or it is encoded otherwise.
     #[inline]
-    pub(crate) fn behind(&mut self, pair: &Pair<'a>) -> Option<&'a [u8]> {
+    pub(crate) fn held(&mut self, pair: &Pair<'a>) -> Option<&'a [u8]> {
         match pair.tag & 7 {
             2 => self.take(pair.number.into()).ok(),
             0 => Some(pair.written),
@@ -183,7 +184,7 @@ impl<'a> Reader<'a> {
     #[inline]
     pub(crate) fn next_of(&mut self, tag: u16) -> Option<&'a [u8]> {
         let pair = self.pair()?;
-        if pair.tag == tag { self.behind(&pair) } else { None }
+        if pair.tag == tag { self.held(&pair) } else { None }
     }
 
     fn long_varint(&mut self) -> Result<u64, Broken> {

@@ -73,7 +73,7 @@ impl<'a> Out<'a> {
         }
     }
 
-    /// A short text that is ASCII and written as it is, and the quote behind it; whether this is one.
+    /// A short text that is ASCII, written as it is and has enough behind it, and the quote; whether this is one.
     #[inline]
     pub(super) fn plain(&mut self, text: &[u8]) -> bool {
         let Some(window) = self.window(text).filter(|window| text::is_plain(window, text.len())) else {

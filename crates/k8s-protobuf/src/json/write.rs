@@ -12,7 +12,7 @@ use super::text::{self, LIMIT};
 use crate::error::malformed;
 use crate::schema::{FieldDef, FieldKind, LeftOut, MessageDef, Step, WrittenAs, flags};
 use crate::special::{self, IntOrText, Schema};
-use crate::wire::{Broken, Reader, Value};
+use crate::wire::{Broken, Pair, Reader, Value};
 use crate::{Envelope, Error, Kind, is_protobuf};
 
 /// Why writing stops. In a register, as there are many calls and few stops.
@@ -111,7 +111,7 @@ fn fields(def: &MessageDef, bytes: &[u8], depth: usize, out: &mut Out<'_>) -> Wr
     // The fields of the table that were written or passed over.
     let mut done = 0;
     while !rest.is_empty() {
-        let Some(Step { place, field, number, mut behind }) = def.step(rest, done) else {
+        let Some(Step { place, field, pair: Pair { number, .. }, mut behind }) = def.step(rest, done) else {
             rest = other(def, rest, &mut done, depth, out)?;
             continue;
         };
@@ -265,7 +265,8 @@ fn run<'a>(field: &FieldDef, reader: &mut Reader<'a>) -> Result<Option<Value<'a>
             *reader = ahead;
             Ok(Some(Value::Bytes(bytes)))
         }
-        Some(pair) if pair.tag >> 3 != u16::from(field.number) => Ok(None),
+        // The number 0 is refused.
+        Some(pair) if pair.tag > 7 && pair.tag >> 3 != u16::from(field.number) => Ok(None),
         _ => slow_run(field, reader),
     }
 }
