@@ -1,10 +1,12 @@
 //! One pass over a message, writing JSON.
 
+mod absent;
 mod map;
+mod stop;
 
-use std::ops::Range;
-
+use absent::{absent, empty, zero};
 use map::map;
+use stop::Stop;
 
 use super::out::Out;
 use super::raw;
@@ -12,53 +14,8 @@ use super::text::{self, LIMIT};
 use crate::error::malformed;
 use crate::schema::{FieldDef, FieldKind, LeftOut, MessageDef, Step, WrittenAs, flags};
 use crate::special::{self, IntOrText, Schema};
-use crate::wire::{Broken, Pair, Reader, Value};
+use crate::wire::{Pair, Reader, Value};
 use crate::{Envelope, Error, Kind, is_protobuf};
-
-/// Why writing stops. In a register, as there are many calls and few stops.
-pub(super) struct Stop(Box<Why>);
-
-enum Why {
-    /// Fields are not in the order in which Kubernetes writes them, or repeated.
-    Order,
-    Error(Error),
-}
-
-impl Stop {
-    #[cold]
-    fn order() -> Self {
-        Self(Box::new(Why::Order))
-    }
-
-    /// Whether it is for the order of the fields.
-    pub(super) fn is_for_order(&self) -> bool {
-        matches!(*self.0, Why::Order)
-    }
-}
-
-impl From<Error> for Stop {
-    #[cold]
-    fn from(error: Error) -> Self {
-        Self(Box::new(Why::Error(error)))
-    }
-}
-
-impl From<Broken> for Stop {
-    #[cold]
-    fn from(broken: Broken) -> Self {
-        Error::from(broken).into()
-    }
-}
-
-impl From<Stop> for Error {
-    #[cold]
-    fn from(stop: Stop) -> Self {
-        match *stop.0 {
-            Why::Order => malformed("fields in an order that cannot be read"),
-            Why::Error(error) => error,
-        }
-    }
-}
 
 type Written = Result<(), Stop>;
 
@@ -308,61 +265,6 @@ fn single(field: &FieldDef, held: Value<'_>, depth: usize, out: &mut Out<'_>) ->
     }
     out.key(field);
     value(field, held, depth, out)
-}
-
-/// Writes the fields in these places, which are not there: Go's types have all of them.
-#[inline]
-fn absent(def: &MessageDef, places: Range<usize>, depth: usize, out: &mut Out<'_>) -> Written {
-    // Most fields.
-    if def.are_left_out(places.start, places.end) {
-        return Ok(());
-    }
-    def.fields[places].iter().try_for_each(|field| empty(field, depth, out))
-}
-
-/// Writes a field that is not there.
-fn empty(field: &FieldDef, depth: usize, out: &mut Out<'_>) -> Written {
-    let omitted = flags::POINTER | flags::OMIT_EMPTY;
-    if field.has(flags::OMIT_ZERO) || field.flags & omitted == omitted {
-        return Ok(());
-    }
-    if field.has(flags::INLINE) {
-        return fields(field.message(), &[], depth, out);
-    }
-    if field.has(flags::POINTER) {
-        out.key(field);
-        // Servers make the items of a list that has none an empty array.
-        out.put(if field.has(flags::LIST_ITEMS) { b"[]" } else { b"null" });
-        return Ok(());
-    }
-    if field.has(flags::OMIT_EMPTY) && is_scalar(field.kind) {
-        return Ok(());
-    }
-    out.key(field);
-    zero(field, depth, out)
-}
-
-/// Whether Go's `omitempty` leaves out the zero value: not so for structs.
-fn is_scalar(kind: FieldKind) -> bool {
-    use FieldKind::{Bool, Bytes, F64, I32, I64, Str, StrList};
-    matches!(kind, Str | Bytes | Bool | I32 | I64 | F64 | StrList)
-}
-
-/// Writes the value that has no fields.
-fn zero(field: &FieldDef, depth: usize, out: &mut Out<'_>) -> Written {
-    let written: &[u8] = match field.kind {
-        FieldKind::Message => return message(field.message(), &[], depth, out),
-        FieldKind::Str | FieldKind::Bytes => b"\"\"",
-        FieldKind::Bool | FieldKind::PropsOrBool => b"false",
-        FieldKind::I32 | FieldKind::I64 | FieldKind::F64 | FieldKind::IntOrString => b"0",
-        FieldKind::Time | FieldKind::MicroTime => b"null",
-        FieldKind::Duration => b"\"0s\"",
-        FieldKind::Quantity => b"\"0\"",
-        FieldKind::RawJson | FieldKind::PropsOrArray | FieldKind::PropsOrStringArray => b"null",
-        FieldKind::StrList => b"[]",
-    };
-    out.put(written);
-    Ok(())
 }
 
 /// Writes one value.
