@@ -183,11 +183,12 @@ impl<T> Selection<T> {
         if let Some((index, values)) = self.narrowest() {
             // What an index finds has the label's value: to read it from each object is a wait for memory.
             let is_told = self.selector.requirements().len() == 1;
-            let is_in_scope = |entry: &Entry<'_, T>| {
-                self.namespace.as_ref().is_none_or(|namespace| entry.key.namespace() == namespace)
+            let of = |value| match &self.namespace {
+                Some(namespace) => self.snapshot.by_index_in(index, value, namespace),
+                None => self.snapshot.by_index(index, value),
             };
-            let hits = values.iter().filter_map(|value| self.snapshot.by_index(index, value).ok()).flatten();
-            let hits = hits.filter(move |entry| is_in_scope(entry) && (is_told || keep(entry)));
+            let hits = values.iter().filter_map(move |value| of(value).ok()).flatten();
+            let hits = hits.filter(move |entry| is_told || keep(entry));
             if values.len() == 1 {
                 return Box::new(hits);
             }

@@ -14,26 +14,36 @@ use crate::sorted_map::Iter;
 /// several waits for memory, which are one wait for all that are asked for together.
 const TOGETHER: usize = 8;
 
-/// Iterates over the objects filed under one value of an index, in key order.
+/// Iterates over the objects filed under one value of an index, or those of them in one namespace, in key order.
 pub struct IndexHits<'a, T> {
     root: &'a Root<T>,
     postings: Iter<'a, Posting, Slot>,
     value: &'a str,
+    namespace: Option<&'a str>,
     /// Looked up already; given from `given` on. One at first, for who wants no more.
     ahead: [Option<Entry<'a, T>>; TOGETHER],
     given: usize,
     /// How many are looked up next.
     together: usize,
-    /// The postings of this value are at their end.
+    /// The postings of this value, and namespace, are at their end.
     at_end: bool,
 }
 
 impl<'a, T> IndexHits<'a, T> {
-    pub(super) fn new(root: &'a Root<T>, postings: &'a Postings<T>, value: &'a str) -> Self {
+    pub(super) fn new(
+        root: &'a Root<T>,
+        postings: &'a Postings<T>,
+        value: &'a str,
+        namespace: Option<&'a str>,
+    ) -> Self {
         Self {
             root,
-            postings: postings.starting_at(value),
+            postings: match namespace {
+                Some(namespace) => postings.starting_in(value, namespace),
+                None => postings.starting_at(value),
+            },
             value,
+            namespace,
             ahead: [None; TOGETHER],
             given: TOGETHER,
             together: 1,
@@ -44,7 +54,10 @@ impl<'a, T> IndexHits<'a, T> {
     fn look_up(&mut self) {
         let mut found = [None; TOGETHER];
         for place in &mut found[..self.together] {
-            *place = self.postings.next().filter(|(posting, _)| *posting.value == *self.value);
+            *place = self.postings.next().filter(|(posting, _)| {
+                let is_in = |namespace| posting.key.namespace() == namespace;
+                *posting.value == *self.value && self.namespace.is_none_or(is_in)
+            });
             if place.is_none() {
                 self.at_end = true;
                 break;

@@ -177,6 +177,12 @@ impl<T> Postings<T> {
         self.keys.seek(|posting| (*posting.value).cmp(value))
     }
 
+    /// The postings of `value` from this namespace on, and what follows.
+    pub(super) fn starting_in(&self, value: &str, namespace: &str) -> Iter<'_, Posting, Slot> {
+        self.keys
+            .seek(|posting| (*posting.value).cmp(value).then_with(|| posting.key.cmp_parts(namespace, "")))
+    }
+
     /// The first posting whose value is greater than `value`.
     pub(super) fn after_value(&self, value: &str) -> Option<&Posting> {
         let above =

@@ -98,7 +98,20 @@ impl<T> Snapshot<T> {
     /// # Errors
     /// [`IndexError::Missing`] if the snapshot is older than the index, or of another store.
     pub fn by_index<'a>(&'a self, index: &Index<T>, value: &'a str) -> Result<IndexHits<'a, T>, IndexError> {
-        Ok(IndexHits::new(&self.0, self.postings(index)?, value))
+        Ok(IndexHits::new(&self.0, self.postings(index)?, value, None))
+    }
+
+    /// The objects of one namespace that `index` files under `value`, in key order; visits no others (G12).
+    ///
+    /// # Errors
+    /// [`IndexError::Missing`] as for [`by_index`](Self::by_index).
+    pub fn by_index_in<'a>(
+        &'a self,
+        index: &Index<T>,
+        value: &'a str,
+        namespace: &'a str,
+    ) -> Result<IndexHits<'a, T>, IndexError> {
+        Ok(IndexHits::new(&self.0, self.postings(index)?, value, Some(namespace)))
     }
 
     /// All values that `index` files something under, in order (`ListIndexFuncValues`).

@@ -71,7 +71,11 @@ fn assert_same(snapshot: &Snapshot<Obj>, model: &Model, index: Option<&Index<Obj
         if !expected.is_empty() {
             values.insert(value.clone());
         }
-        assert!(snapshot.by_index(index, &value).unwrap().map(|e| e.key).eq(expected));
+        assert!(snapshot.by_index(index, &value).unwrap().map(|e| e.key).eq(expected.clone()));
+        for ns in ["", "ns", "ns0", "ns1", "ns2", "ns3"] {
+            let expected = expected.iter().copied().filter(|key| key.namespace() == ns);
+            assert!(snapshot.by_index_in(index, &value, ns).unwrap().map(|e| e.key).eq(expected));
+        }
         let is_its_own = |e: Entry<'_, Obj>| Arc::ptr_eq(e.object(), &snapshot.get(e.key).unwrap().object);
         assert!(snapshot.by_index(index, &value).unwrap().all(is_its_own));
     }
