@@ -201,7 +201,7 @@ impl<T: Identified> History<T> {
         came.with_context(|| format!("{} was given less than {events} events: {}", self.name, self.text()))
     }
 
-    /// Waits until an event of a resync came, however long that takes.
+    /// Waits until an event of a resync came.
     pub async fn resyncs(&self) {
         let mut progress = self.progress.subscribe();
         while self.counts().resynced == 0 && progress.changed().await.is_ok() {}
