@@ -409,9 +409,9 @@ fn k8s_openapi_source() -> anyhow::Result<PathBuf> {
         name: String,
         manifest_path: PathBuf,
     }
-    // Of all platforms' crates, a build has fetched those of its own only.
+    // Not `--offline`: where only some packages were built, cargo still has to fetch the crates of the others.
     let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version=1", "--offline", "--filter-platform", env!("TARGET")])
+        .args(["metadata", "--format-version=1", "--locked", "--filter-platform", env!("TARGET")])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
