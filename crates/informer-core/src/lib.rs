@@ -3,7 +3,7 @@
 //! No sockets, no tokio, no kube, no clock: time and randomness are arguments. The `informer` crate is
 //! the thin async shell that moves bytes and sleeps.
 
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 pub mod delta;
 pub mod event;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::fan_out::{FanOut, RegistrationId, SharedQueue};
-use crate::store::{Change, Index, IndexBuild, IndexError, IndexFault, ReplaceChange, Replacement, Store};
+use crate::store::{Change, Index, IndexError, IndexFault, ReplaceChange, Replacement, Store};
 use crate::{
     Deleted, Delta, Event, FinalState, Item, ObjectKey, Record, ResourceVersion, Tombstone, UpdateReason,
 };
@@ -101,12 +101,17 @@ impl<T> Pipeline<T> {
         self.store.add_index(index)
     }
 
-    /// Adds an index that was built beside the pipeline; see [`Store::finish_index`].
+    /// Files up to `objects` objects more in a new index; see [`Store::build_index`].
     ///
     /// # Errors
     /// [`IndexError::Duplicate`] if another index has its name.
-    pub fn finish_index(&mut self, build: IndexBuild<T>) -> Result<(), IndexError> {
-        self.store.finish_index(build)
+    pub fn build_index(&mut self, index: &Index<T>, objects: usize) -> Result<bool, IndexError> {
+        self.store.build_index(index, objects)
+    }
+
+    /// Gives up an index whose building was not completed.
+    pub fn abandon_index(&mut self, index: &Index<T>) {
+        self.store.abandon_index(index);
     }
 
     /// Takes what index functions did wrong outside of [`apply`](Self::apply), which returns its own.
@@ -183,7 +188,7 @@ impl<T> Pipeline<T> {
         let Item { key, record } = item;
         let object = Arc::clone(&record.object);
         self.reached(record.version.clone());
-        let change = self.store.write(&key, record);
+        let change = self.store.upsert(Item { key: key.clone(), record });
         changed(key, change, object, events);
     }
 

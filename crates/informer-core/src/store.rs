@@ -30,11 +30,9 @@
 //! ```
 
 mod building;
-mod hits;
 mod index;
-mod kept;
+mod records;
 mod replace;
-mod slots;
 mod snapshot;
 mod table;
 
@@ -43,30 +41,27 @@ mod tests;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 
-pub use building::IndexBuild;
-pub use hits::IndexHits;
 pub use index::{Index, IndexError, IndexFault, IndexValues, panic_message};
 pub use replace::{ReplaceChange, Replacement};
-pub use snapshot::{Entry, Objects, Snapshot};
+pub use snapshot::{Entry, IndexHits, Objects, Snapshot};
 
-use crate::sorted_map::Place;
 use crate::{Item, ObjectKey, Record, ResourceVersion};
-use slots::{Numbers, Slot};
+use building::Building;
+use records::{FreeSlots, Slot};
 use snapshot::Root;
 use table::Table;
 
 /// The writing side of a collection of objects. Writes are seen by readers after [`publish`](Self::publish).
 pub struct Store<T> {
     root: Root<T>,
-    numbers: Numbers,
+    free: FreeSlots,
+    /// Indexes that are not in the root yet.
+    building: Vec<Building<T>>,
     dirty: bool,
     faults: Vec<IndexFault>,
-    /// Behind the object that was found last, for lists come in order. What is wrong here costs time only.
-    near: AtomicU64,
     published: Arc<ArcSwap<Root<T>>>,
 }
 
@@ -96,14 +91,14 @@ impl<T> Store<T> {
     /// An empty store at the unset version.
     #[must_use]
     pub fn new() -> Self {
-        let mut root = Root::new();
+        let root = Root::new();
         Self {
-            published: Arc::new(ArcSwap::from_pointee(root.share())),
+            published: Arc::new(ArcSwap::from_pointee(root.clone())),
             root,
-            numbers: Numbers::default(),
+            free: FreeSlots::default(),
+            building: Vec::new(),
             dirty: false,
             faults: Vec::new(),
-            near: AtomicU64::new(Place::NONE.to_bits()),
         }
     }
 
@@ -119,14 +114,10 @@ impl<T> Store<T> {
         self.root.objects.get(key)
     }
 
-    /// The key and record of the object with this namespace and name, without building a key of them. Cheapest for
-    /// objects in key order.
+    /// The key and record of the object with this namespace and name, without building a key of them.
     #[must_use]
     pub fn find(&self, namespace: &str, name: &str) -> Option<(&ObjectKey, &Record<T>)> {
-        let near = Place::from_bits(self.near.load(Ordering::Relaxed));
-        let (found, next) = self.root.objects.find_near(near, namespace, name);
-        self.near.store(next.to_bits(), Ordering::Relaxed);
-        found
+        self.root.objects.find(namespace, name)
     }
 
     /// The number of objects as the writer sees it.
@@ -161,21 +152,17 @@ impl<T> Store<T> {
 
     /// Writes one object.
     pub fn upsert(&mut self, item: Item<T>) -> Change<T> {
-        self.write(&item.key, item.record)
+        self.write(&item.key, item.record, false)
     }
 
-    /// [`upsert`](Self::upsert) with a key that is kept if it was not there.
-    pub(crate) fn write(&mut self, key: &ObjectKey, record: Record<T>) -> Change<T> {
-        let objects = &mut self.root.objects;
-        let slot = objects.slot(key);
-        let same_object = match slot.and_then(|slot| objects.record(slot)) {
-            Some(held) if held.is_state(&record.uid, &record.version) => return Change::Unchanged,
-            held => held.is_some_and(|held| held.uid == record.uid),
-        };
-        let (slot, old) = match slot {
-            Some(slot) => (slot, objects.change(slot, record)),
-            None => (objects.add(&mut self.numbers, key.clone(), record), None),
-        };
+    /// [`upsert`](Self::upsert), which may `distrust` an equal UID and version: then the state counts as another one.
+    fn write(&mut self, key: &ObjectKey, record: Record<T>, distrust: bool) -> Change<T> {
+        let held = self.root.objects.get(key);
+        if !distrust && held.is_some_and(|held| held.is_state(&record.uid, &record.version)) {
+            return Change::Unchanged;
+        }
+        let same_object = held.is_some_and(|held| held.uid == record.uid);
+        let (slot, old) = self.root.objects.insert(&mut self.free, key, record);
         self.reindex(key, slot, old.as_ref());
         self.dirty = true;
         match old {
@@ -187,7 +174,7 @@ impl<T> Store<T> {
 
     /// Removes one object and returns its last state.
     pub fn remove(&mut self, key: &ObjectKey) -> Option<Record<T>> {
-        let (slot, old) = self.root.objects.remove(&mut self.numbers, key)?;
+        let (slot, old) = self.root.objects.remove(&mut self.free, key)?;
         self.reindex(key, slot, Some(&old));
         self.dirty = true;
         Some(old)
@@ -197,9 +184,7 @@ impl<T> Store<T> {
     /// were none.
     pub fn publish(&mut self) {
         if std::mem::take(&mut self.dirty) {
-            self.published.store(Arc::new(self.root.share()));
-            // What was published before is gone, unless somebody reads it.
-            self.root.objects.settle();
+            self.published.store(Arc::new(self.root.clone()));
         }
     }
 
@@ -208,24 +193,22 @@ impl<T> Store<T> {
         std::mem::take(&mut self.faults)
     }
 
-    /// Brings the indexes to what is now in the place of `key`, which held `old`.
+    /// Brings the indexes to the record that `key` has now, after `old`.
     fn reindex(&mut self, key: &ObjectKey, slot: Slot, old: Option<&Record<T>>) {
         let Root { objects, indexes, .. } = &mut self.root;
-        for postings in indexes {
-            let [old, new] = [old, objects.record(slot)].map(|record| record.map(|record| &*record.object));
+        let [old, new] = [old, objects.record(slot)].map(|record| record.map(|record| &*record.object));
+        let building = self.building.iter_mut().filter(|building| building.has_filed(key));
+        for postings in indexes.iter_mut().chain(building.map(|building| &mut building.postings)) {
             postings.update(key, slot, old, new, &mut self.faults);
         }
     }
 
     /// The whole table in one go, for a first list; only right where there were no objects before.
-    fn fill(&mut self, objects: Table<T>, numbers: Numbers) {
-        (self.root.objects, self.numbers) = (objects, numbers);
-        let Root { objects, indexes, .. } = &mut self.root;
-        let mut entries = objects.iter();
-        while let Some((key, slot, record)) = entries.next_slot() {
-            for postings in &mut *indexes {
-                postings.update(key, slot, None, Some(&record.object), &mut self.faults);
-            }
+    fn fill(&mut self, objects: Table<T>, free: FreeSlots) {
+        (self.root.objects, self.free) = (objects, free);
+        // The clone ends the borrow; it shares all structure.
+        for (key, slot, _) in self.root.objects.clone().iter() {
+            self.reindex(key, slot, None);
         }
         self.dirty = true;
     }

@@ -11,8 +11,7 @@ use std::sync::Arc;
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ResourceVersion(Repr);
 
-/// Invariant: a version that fits `Number` is never kept as `Text`, so derived equality is right. All of it is plain data or
-/// an `Arc`, on which the store's unsafe code relies (`Counted`).
+/// Invariant: a version that fits `Number` is never kept as `Text`, so derived equality is right.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Repr {
     Number(u64),
@@ -127,7 +126,6 @@ fn is_decimal(text: &str) -> bool {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Uid(UidRepr);
 
-/// Plain data or an `Arc`, on which the store's unsafe code relies (`Counted`).
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum UidRepr {
     Uuid([u8; 16]),

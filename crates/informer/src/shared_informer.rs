@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::future::FutureExt;
 use futures_util::stream::{self, StreamExt};
 use informer_core::ResourceVersion;
-use informer_core::store::{Index, IndexBuild, IndexError, IndexValues};
+use informer_core::store::{Index, IndexError, IndexValues};
 use tokio::runtime::Handle;
 
 use crate::decode::Decode;
@@ -29,11 +29,8 @@ use crate::{Error, HasLabels, Resource, Scope};
 /// How long [`SharedInformer::stop`] waits for callbacks.
 pub(crate) const STOP_DEADLINE: Duration = Duration::from_secs(30);
 
-/// Objects that a new index files before other tasks have their turn.
+/// Objects that a new index files before the informer and other tasks have their turn.
 const INDEX_STEP: usize = 256;
-
-/// How often a new index is brought up to date beside the informer, before the rest is done under its lock.
-const INDEX_ROUNDS: usize = 4;
 
 /// An always-current, indexed copy of one collection, with events for every change (client-go's
 /// `SharedIndexInformer`). A handle: cloning is cheap, and all clones are the same informer.
@@ -250,31 +247,11 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     /// # Cancel safety
     /// As for [`add_index`](Self::add_index).
     pub async fn add_ready_index(&self, index: &Index<T>) -> Result<(), Error> {
-        let snapshot = self.shared.reader.snapshot();
-        match snapshot.index(index.name()) {
-            Some(_) if snapshot.by_index(index, "").is_ok() => return Ok(()),
-            Some(_) => return Err(IndexError::Duplicate { name: index.name().to_owned() }.into()),
-            None => {}
+        let building = BuildingIndex { shared: &self.shared, index };
+        while !building.step()? {
+            tokio::task::yield_now().await;
         }
-        // Beside the informer, whose task goes on; only what changed since the last snapshot is left for the lock.
-        let mut build = IndexBuild::new(index, snapshot);
-        for round in 0..INDEX_ROUNDS {
-            let mut is_small = true;
-            while !build.step(INDEX_STEP) {
-                is_small = false;
-                tokio::task::yield_now().await;
-            }
-            if is_small && round > 0 {
-                break;
-            }
-            build.catch_up(self.shared.reader.snapshot());
-        }
-        let mut pipeline = self.shared.pipeline();
-        let added = pipeline.finish_index(build);
-        let faults = pipeline.take_faults();
-        drop(pipeline);
-        self.shared.report_faults(faults);
-        Ok(added?)
+        Ok(())
     }
 
     /// Waits for the first complete list and hands out the lister; as often as wanted (G19, G21). Waiting
@@ -426,6 +403,30 @@ impl<T: HasLabels + Send + Sync + 'static> SharedInformer<T> {
             // Somebody else was faster.
             Err(error) => self.shared.reader.snapshot().label_index(key).cloned().ok_or(error),
         }
+    }
+}
+
+/// An index under way; given up when it is dropped, unless it is complete.
+struct BuildingIndex<'a, T> {
+    shared: &'a Shared<T>,
+    index: &'a Index<T>,
+}
+
+impl<T> BuildingIndex<'_, T> {
+    /// Files some objects, and says whether the index is complete.
+    fn step(&self) -> Result<bool, IndexError> {
+        let mut pipeline = self.shared.pipeline();
+        let is_complete = pipeline.build_index(self.index, INDEX_STEP);
+        let faults = pipeline.take_faults();
+        drop(pipeline);
+        self.shared.report_faults(faults);
+        is_complete
+    }
+}
+
+impl<T> Drop for BuildingIndex<'_, T> {
+    fn drop(&mut self) {
+        self.shared.pipeline().abandon_index(self.index);
     }
 }
 

@@ -17,6 +17,8 @@
 //!
 //! No tokio, no kube, no build script and no protoc.
 
+#![forbid(unsafe_code)]
+
 // What the tests share names the crate from outside.
 #[cfg(test)]
 extern crate self as k8s_protobuf;

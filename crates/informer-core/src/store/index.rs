@@ -6,9 +6,9 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::slots::Slot;
+use super::records::Slot;
 use crate::ObjectKey;
-use crate::sorted_map::{Iter, SearchKey, SortedMap};
+use crate::sorted_map::{Iter, SortedMap};
 
 /// An index over objects of type `T`: a name, and a plain function of the object that emits any number of
 /// values and cannot fail (G11). Cloning copies a pointer; the clone is the same index.
@@ -124,20 +124,18 @@ impl<T> fmt::Debug for Index<T> {
     }
 }
 
-/// An index with the keys filed under its values, and the places of their records.
+/// An index with its postings, each with the slot of its record.
 pub(super) struct Postings<T> {
     pub(super) index: Index<T>,
     keys: SortedMap<Posting, Slot>,
 }
 
+/// One key filed under one value.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Posting {
     pub(super) value: Arc<str>,
     pub(super) key: ObjectKey,
 }
-
-/// Compared as a whole: a posting's text is in two pieces.
-impl SearchKey for Posting {}
 
 impl<T> Postings<T> {
     pub(super) fn new(index: Index<T>) -> Self {

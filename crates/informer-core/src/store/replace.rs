@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use super::kept::Kept;
-use super::slots::Numbers;
+use hashbrown::HashSet;
+
+use super::records::FreeSlots;
 use super::table::Table;
 use super::{Change, Store};
 use crate::{Item, ObjectKey, Record, ResourceVersion};
@@ -12,22 +13,23 @@ use crate::{Item, ObjectKey, Record, ResourceVersion};
 /// keys of the others (G7, G35).
 pub struct Replacement<T> {
     changed: Table<T>,
-    /// The places of `changed`.
-    numbers: Numbers,
-    kept: Kept,
+    /// Of `changed`.
+    free: FreeSlots,
+    /// Keys of objects that the store has already. None of them is in `changed`.
+    kept: HashSet<ObjectKey>,
 }
 
 impl<T> Replacement<T> {
     /// An empty list.
     #[must_use]
     pub fn new() -> Self {
-        Self { changed: Table::new(), numbers: Numbers::default(), kept: Kept::default() }
+        Self { changed: Table::new(), free: FreeSlots::default(), kept: HashSet::new() }
     }
 
     /// The list has `item`. The last one of a key counts.
     pub fn insert(&mut self, item: Item<T>) {
         self.kept.remove(&item.key);
-        self.changed.put(&mut self.numbers, item.key, item.record);
+        self.changed.insert(&mut self.free, &item.key, item.record);
     }
 
     /// The list has the object of `key` as the store has it already, or in a state that cannot be decoded
@@ -40,7 +42,7 @@ impl<T> Replacement<T> {
 
     /// The object was deleted before the list was complete.
     pub fn remove(&mut self, key: &ObjectKey) {
-        self.changed.remove(&mut self.numbers, key);
+        self.changed.remove(&mut self.free, key);
         self.kept.remove(key);
     }
 
@@ -83,10 +85,9 @@ impl<T> Store<T> {
         distrust: bool,
         mut changes: impl FnMut(&ObjectKey, ReplaceChange<T>),
     ) {
-        let Replacement { changed, numbers, kept } = list;
-        let mut walk = kept.walk();
-        let held = self.root.objects.iter().map(|(key, _)| key);
-        let gone = held.filter(|key| !walk.contains(key) && changed.slot(key).is_none());
+        let Replacement { changed, free, kept } = list;
+        let held = self.root.objects.iter().map(|(key, ..)| key);
+        let gone = held.filter(|key| !kept.contains(*key) && changed.slot(key).is_none());
         let gone: Vec<ObjectKey> = gone.cloned().collect();
         drop(kept);
         for key in &gone {
@@ -94,33 +95,18 @@ impl<T> Store<T> {
             changes(key, ReplaceChange::Removed(old));
         }
         if self.is_empty() {
-            for (key, record) in changed.iter() {
+            for (key, _, record) in changed.iter() {
                 changes(key, ReplaceChange::Written(Change::Added, record.clone()));
             }
-            self.fill(changed, numbers);
+            self.fill(changed, free);
         } else {
-            for (key, record) in changed.iter() {
-                let mut change = self.write(key, record.clone());
-                if distrust && matches!(change, Change::Unchanged) {
-                    change = self.overwrite(key, record);
-                }
+            for (key, _, record) in changed.iter() {
+                let change = self.write(key, record.clone(), distrust);
                 changes(key, ReplaceChange::Written(change, record.clone()));
             }
         }
         self.set_version(version);
         self.publish();
-    }
-
-    /// Writes a state although the store holds one of the same UID and version.
-    fn overwrite(&mut self, key: &ObjectKey, record: &Record<T>) -> Change<T> {
-        let objects = &mut self.root.objects;
-        let slot = objects.slot(key);
-        let Some((slot, old)) = slot.and_then(|slot| Some((slot, objects.change(slot, record.clone())?)))
-        else {
-            return Change::Added;
-        };
-        self.reindex(key, slot, Some(&old));
-        Change::Updated { old }
     }
 }
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::hits::IndexHits;
-use super::index::{Index, IndexError, Postings};
-use super::slots::Slot;
+use super::index::{Index, IndexError, Posting, Postings};
+use super::records::Slot;
 use super::table::{Entries, Table};
+use crate::sorted_map::Iter;
 use crate::{ObjectKey, Record, ResourceVersion};
 
 /// One state of a store, for as long as it is kept. Cloning copies a pointer.
@@ -25,6 +25,14 @@ pub struct Entry<'a, T> {
 pub struct Objects<'a, T> {
     entries: Entries<'a, T>,
     /// Stop at the end of this namespace.
+    namespace: Option<&'a str>,
+}
+
+/// Iterates over the objects filed under one value of an index, or those of them in one namespace, in key order.
+pub struct IndexHits<'a, T> {
+    root: &'a Root<T>,
+    postings: Iter<'a, Posting, Slot>,
+    value: &'a str,
     namespace: Option<&'a str>,
 }
 
@@ -66,7 +74,7 @@ impl<T> Snapshot<T> {
     /// The object with this namespace (empty for cluster-scoped ones) and name.
     #[must_use]
     pub fn find(&self, namespace: &str, name: &str) -> Option<Entry<'_, T>> {
-        self.0.objects.find(namespace, name).map(Entry::new)
+        self.0.objects.find(namespace, name).map(|(key, record)| Entry { key, record })
     }
 
     /// All objects in key order.
@@ -85,12 +93,7 @@ impl<T> Snapshot<T> {
     /// The objects whose keys come after `key`, in key order: where a page or a cursor goes on.
     #[must_use]
     pub fn after<'a>(&'a self, key: &ObjectKey) -> Objects<'a, T> {
-        let mut entries = self.0.objects.seek(|candidate| candidate.cmp(key));
-        let mut ahead = entries.clone();
-        if ahead.next().is_some_and(|(first, _)| first == key) {
-            entries = ahead;
-        }
-        Objects { entries, namespace: None }
+        Objects { entries: self.0.objects.after(key), namespace: None }
     }
 
     /// The objects that `index` files under `value`, in key order.
@@ -98,7 +101,8 @@ impl<T> Snapshot<T> {
     /// # Errors
     /// [`IndexError::Missing`] if the snapshot is older than the index, or of another store.
     pub fn by_index<'a>(&'a self, index: &Index<T>, value: &'a str) -> Result<IndexHits<'a, T>, IndexError> {
-        Ok(IndexHits::new(&self.0, self.postings(index)?, value, None))
+        let postings = self.postings(index)?.starting_at(value);
+        Ok(IndexHits { root: &self.0, postings, value, namespace: None })
     }
 
     /// The objects of one namespace that `index` files under `value`, in key order; visits no others (G12).
@@ -111,7 +115,8 @@ impl<T> Snapshot<T> {
         value: &'a str,
         namespace: &'a str,
     ) -> Result<IndexHits<'a, T>, IndexError> {
-        Ok(IndexHits::new(&self.0, self.postings(index)?, value, Some(namespace)))
+        let postings = self.postings(index)?.starting_in(value, namespace);
+        Ok(IndexHits { root: &self.0, postings, value, namespace: Some(namespace) })
     }
 
     /// All values that `index` files something under, in order (`ListIndexFuncValues`).
@@ -159,15 +164,6 @@ impl<T> Snapshot<T> {
         self.0.indexes.iter().map(|postings| &postings.index).find(|index| index.label_key() == Some(key))
     }
 
-    /// Whether this is the same state, by its place in memory.
-    pub(super) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-
-    pub(super) fn objects(&self) -> &Table<T> {
-        &self.0.objects
-    }
-
     fn postings(&self, index: &Index<T>) -> Result<&Postings<T>, IndexError> {
         self.0
             .indexes
@@ -178,10 +174,6 @@ impl<T> Snapshot<T> {
 }
 
 impl<'a, T> Entry<'a, T> {
-    fn new((key, record): (&'a ObjectKey, &'a Record<T>)) -> Self {
-        Self { key, record }
-    }
-
     /// The object.
     #[must_use]
     pub fn object(&self) -> &'a Arc<T> {
@@ -194,19 +186,28 @@ impl<'a, T> Iterator for Objects<'a, T> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let entry = Entry::new(self.entries.next()?);
+        let (key, _, record) = self.entries.next()?;
         match self.namespace {
-            Some(namespace) if entry.key.namespace() != namespace => None,
-            _ => Some(entry),
+            Some(namespace) if key.namespace() != namespace => None,
+            _ => Some(Entry { key, record }),
         }
     }
+}
 
-    /// What `sum`, `for_each` and the like go through: leaf by leaf, which is faster than one by one.
-    fn fold<B, F: FnMut(B, Self::Item) -> B>(self, init: B, f: F) -> B {
-        let entries = self.entries.map(Entry::new);
-        match self.namespace {
-            None => entries.fold(init, f),
-            Some(namespace) => entries.take_while(|entry| entry.key.namespace() == namespace).fold(init, f),
+impl<'a, T> Iterator for IndexHits<'a, T> {
+    type Item = Entry<'a, T>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let (posting, slot) = self.postings.next()?;
+            let is_in = |namespace| posting.key.namespace() == namespace;
+            if *posting.value != *self.value || !self.namespace.is_none_or(is_in) {
+                return None;
+            }
+            // An index function that breaks its promise may leave a posting without a record behind.
+            if let Some(entry) = self.root.entry(&posting.key, *slot) {
+                return Some(entry);
+            }
         }
     }
 }
@@ -237,6 +238,12 @@ impl<T> fmt::Debug for Entry<'_, T> {
     }
 }
 
+impl<T> fmt::Debug for IndexHits<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IndexHits").field("value", &self.value).finish_non_exhaustive()
+    }
+}
+
 impl<T> fmt::Debug for Objects<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Objects").field("namespace", &self.namespace).finish_non_exhaustive()
@@ -256,17 +263,19 @@ impl<T> Root<T> {
         Self { objects: Table::new(), indexes: Vec::new(), version: ResourceVersion::unset(), epoch: 0 }
     }
 
-    /// The same for others to read.
-    pub(super) fn share(&mut self) -> Self {
+    fn entry<'a>(&'a self, key: &'a ObjectKey, slot: Slot) -> Option<Entry<'a, T>> {
+        self.objects.record(slot).map(|record| Entry { key, record })
+    }
+}
+
+/// Clones share all structure.
+impl<T> Clone for Root<T> {
+    fn clone(&self) -> Self {
         Self {
-            objects: self.objects.share(),
+            objects: self.objects.clone(),
             indexes: self.indexes.clone(),
             version: self.version.clone(),
             epoch: self.epoch,
         }
-    }
-
-    fn entry<'a>(&'a self, key: &'a ObjectKey, slot: Slot) -> Option<Entry<'a, T>> {
-        self.objects.record(slot).map(|record| Entry { key, record })
     }
 }
