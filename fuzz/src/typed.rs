@@ -7,11 +7,11 @@ use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::batch::v1::CronJob;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use k8s_protobuf::{Kind, from_json, from_message, message_to_json};
+use k8s_protobuf::{Kind, from_message};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// What is read directly is what serde reads, from protobuf and from JSON.
+/// What is read directly is what serde reads.
 pub fn typed(data: &[u8]) {
     let Some((choice, input)) = data.split_first() else { return };
     match choice % 5 {
@@ -31,12 +31,4 @@ fn compare<T: Resource + DeserializeOwned + PartialEq + Debug + 'static>(input: 
     let kind = Kind::of(T::API_VERSION, T::KIND).expect("it is built in");
     let by_serde = from_message::<BySerde<T>>(kind, input).map(|object| object.0);
     assert_eq!(from_message::<T>(kind, input), by_serde);
-    let mut json = Vec::new();
-    let _ = message_to_json(kind, input, &mut json);
-    for json in [input, &json] {
-        let Ok(text) = std::str::from_utf8(json) else { continue };
-        if let Some(object) = from_json::<T>(text) {
-            assert_eq!(serde_json::from_str::<T>(text).expect("serde_json reads it too"), object);
-        }
-    }
 }

@@ -67,12 +67,7 @@ impl<T: DeserializeOwned + Send + Sync + 'static> Decode for T {
             Wire::Json(json) => {
                 // Looked at once, instead of string by string. `from_utf8_lossy` goes byte by byte: only for what is no UTF-8.
                 let json = match std::str::from_utf8(json) {
-                    Ok(json) => {
-                        if let Some(object) = k8s_protobuf::from_json(json) {
-                            return Ok(object);
-                        }
-                        Cow::Borrowed(json)
-                    }
+                    Ok(json) => Cow::Borrowed(json),
                     Err(_) => String::from_utf8_lossy(json),
                 };
                 exact::from_str(&json).map_err(|error| describe(json.as_bytes(), &error))

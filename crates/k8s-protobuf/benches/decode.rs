@@ -9,7 +9,7 @@ use std::hint::black_box;
 use criterion::{Criterion, criterion_group};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use k8s_protobuf::{Envelope, Kind, encode, from_json, from_message, without_managed_fields};
+use k8s_protobuf::{Envelope, Kind, encode, from_message, without_managed_fields};
 use pod::pod;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -62,12 +62,6 @@ impl Case {
         group.bench_function("JSON", |b| {
             b.iter(|| serde_json::from_slice::<T>(black_box(&self.json)).expect("a pod"));
         });
-        let json = std::str::from_utf8(&self.json).expect("a text");
-        if from_json::<T>(json).is_some() {
-            group.bench_function("JSON, directly", |b| {
-                b.iter(|| from_json::<T>(black_box(json)).expect("a pod"));
-            });
-        }
         group.finish();
     }
 }

@@ -66,7 +66,7 @@ func writeOpenapi(out io.Writer, s *schemaDef) error {
 	}
 	fmt.Fprintln(w, "use std::any::{Any, TypeId};")
 	fmt.Fprintln(w)
-	fmt.Fprintln(w, "use super::{Input, Message, Object, Read, Source, Value, fill, json, protobuf};")
+	fmt.Fprintln(w, "use super::{Message, Object, Read, Value, fill, protobuf};")
 	fmt.Fprintln(w)
 	fmt.Fprintln(w, "objects! {")
 	var reached []*messageDef

@@ -84,29 +84,8 @@ pub fn from_message<T: DeserializeOwned + 'static>(kind: Kind, message: &[u8]) -
     decode(kind, true, message)
 }
 
-/// The object of a JSON text, read directly, where that can be done: one of the types of k8s-openapi that clusters have many
-/// objects of, as servers write it. `None` for anything else, which is for serde_json to decode, or to say what is wrong with it. What
-/// it returns is what serde_json would; arrays have no room to spare.
-///
-/// # Examples
-/// ```
-/// use k8s_openapi::api::core::v1::Pod;
-///
-/// let text = r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}"#;
-/// let pod: Pod = match k8s_protobuf::from_json(text) {
-///     Some(pod) => pod,
-///     None => serde_json::from_str(text)?,
-/// };
-/// assert_eq!(pod.metadata.name.as_deref(), Some("a"));
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-#[cfg(feature = "k8s-openapi")]
-#[must_use]
-pub fn from_json<T: 'static>(text: &str) -> Option<T> {
-    direct::object(direct::Input::Json(text))
-}
-
-/// The metadata of a `PartialObjectMetadata`, from its message, as [`from_json`] reads JSON.
+/// The metadata of a `PartialObjectMetadata`, from its message. `None` for what servers do not write, which is for
+/// [`from_message`] to decode, or to say what is wrong with it.
 ///
 /// # Examples
 /// ```
@@ -129,7 +108,7 @@ pub fn partial_metadata(
 
 fn decode<T: DeserializeOwned + 'static>(kind: Kind, is_versioned: bool, message: &[u8]) -> Result<T, Error> {
     #[cfg(feature = "k8s-openapi")]
-    if let Some(object) = direct::object(direct::Input::Message(kind, message)) {
+    if let Some(object) = direct::object(kind, message) {
         return Ok(object);
     }
     by_serde(kind, is_versioned, message)

@@ -7,8 +7,7 @@
 //!
 //! - [`Envelope`]: what the server puts around an object, and [`Kind`], what it is;
 //! - [`from_slice`] and [`from_message`]: objects as any type that serde can deserialize;
-//! - with the feature `k8s-openapi`, `from_json`: the same types from JSON, and all of these without serde, field by field,
-//!   for the kinds that clusters have many of;
+//! - with the feature `k8s-openapi`, its types of the kinds that clusters have many of without serde, field by field;
 //! - [`Metadata`]: who an object is, and its labels; [`without_managed_fields`] cuts what nobody reads;
 //! - [`FieldPath`]: a field such as `spec.nodeName`, read without decoding the rest;
 //! - [`to_json`]: the text that Go writes for the same object;
@@ -43,7 +42,7 @@ mod utf8;
 mod wire;
 
 #[cfg(feature = "k8s-openapi")]
-pub use de::{from_json, partial_metadata};
+pub use de::partial_metadata;
 pub use de::{from_message, from_slice};
 pub use envelope::{CONTENT_TYPE, Envelope, MAGIC, is_protobuf};
 pub use error::Error;

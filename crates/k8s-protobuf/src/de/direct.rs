@@ -1,12 +1,11 @@
-//! Reading k8s-openapi's types field by field.
+//! Reading k8s-openapi's types from protobuf, field by field.
 //!
 //! Through serde, each field is told by its name, which the type compares with those it has, and each struct is put together
 //! from variables of its own and moved. Here the table's field says where a value goes, in place. What is read this way is
-//! what servers write: of protobuf, fields in the order of their numbers, in their shortest form, all of them known. At
+//! what servers write: fields in the order of their numbers, in their shortest form, all of them known. At
 //! anything else it gives up, and serde decodes the object from its beginning, so that there is one place that knows
 //! the exceptions, and that makes the errors.
 
-mod json;
 mod protobuf;
 
 use std::collections::BTreeMap;
@@ -16,86 +15,11 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, FieldsV1, MicroTime, Time};
 use k8s_openapi::apimachinery::pkg::runtime::RawExtension;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use k8s_openapi::jiff::Timestamp;
-use serde::de::DeserializeOwned;
 
-use json::Json;
+use protobuf::Value;
 
-use super::value::De;
 use crate::Kind;
 use crate::schema::FieldKind;
-
-/// A value in the input, which is read once at most. Nothing is returned of what is to be left to serde.
-trait Source: Copy {
-    /// Whether it is null. It is read then.
-    fn is_null(self) -> Option<bool>;
-    fn text(self) -> Option<String>;
-    fn bool(self) -> Option<bool>;
-    fn i32(self) -> Option<i32>;
-    fn i64(self) -> Option<i64>;
-    fn bytes(self) -> Option<Vec<u8>>;
-    fn quantity(self) -> Option<String>;
-    fn int_or_string(self) -> Option<IntOrString>;
-    fn time(self, kind: FieldKind) -> Option<Timestamp>;
-    /// A struct through serde.
-    fn by_serde<T: DeserializeOwned>(self) -> Option<T>;
-    fn items(self, items: &mut dyn Items) -> Option<()>;
-    fn entries(self, entries: &mut dyn Entries) -> Option<()>;
-    /// Reads a message with this name in Go into its struct.
-    fn message(self, object: &mut dyn Message, name: &'static str) -> Option<()>;
-}
-
-/// One type for all sources: what reads a message is not generic over them, so that it is compiled once.
-#[derive(Clone, Copy)]
-enum Value<'a> {
-    Message(De<'a>),
-    Json(Json<'a>),
-}
-
-macro_rules! of_either {
-    ($($method:ident($($argument:ident: $of:ty),*) -> $type:ty;)*) => {
-        $(fn $method(self, $($argument: $of),*) -> Option<$type> {
-            match self {
-                Self::Message(value) => Source::$method(value, $($argument),*),
-                Self::Json(value) => Source::$method(value, $($argument),*),
-            }
-        })*
-    };
-}
-
-impl Source for Value<'_> {
-    of_either! {
-        is_null() -> bool;
-        text() -> String;
-        bool() -> bool;
-        i32() -> i32;
-        i64() -> i64;
-        bytes() -> Vec<u8>;
-        quantity() -> String;
-        int_or_string() -> IntOrString;
-        time(kind: FieldKind) -> Timestamp;
-        items(items: &mut dyn Items) -> ();
-        entries(entries: &mut dyn Entries) -> ();
-        message(object: &mut dyn Message, name: &'static str) -> ();
-    }
-
-    fn by_serde<T: DeserializeOwned>(self) -> Option<T> {
-        match self {
-            Self::Message(value) => Source::by_serde(value),
-            Self::Json(value) => Source::by_serde(value),
-        }
-    }
-}
-
-impl Value<'_> {
-    /// Any JSON. Not within JSON: how deep it may be depends on where it stands there.
-    fn any<T: DeserializeOwned>(self) -> Option<T> {
-        match self {
-            Self::Message(value) => Source::by_serde(value),
-            Self::Json(_) => None,
-        }
-    }
-}
 
 /// A struct that a message is read into.
 trait Message {
@@ -236,8 +160,8 @@ values! {
     IntOrString: value => value.int_or_string(),
     Time: value => value.time(FieldKind::Time).map(Self),
     MicroTime: value => value.time(FieldKind::MicroTime).map(Self),
-    FieldsV1: value => value.any(),
-    RawExtension: value => value.any(),
+    FieldsV1: value => value.by_serde(),
+    RawExtension: value => value.by_serde(),
     // They must have a time, so there is no default to begin with.
     Condition: value => value.by_serde(),
     k8s_openapi::api::events::v1::EventSeries: value => value.by_serde(),
@@ -288,49 +212,39 @@ macro_rules! message {
     };
 }
 
-/// What an object is read from.
-#[derive(Clone, Copy)]
-pub(super) enum Input<'a> {
-    Message(Kind, &'a [u8]),
-    Json(&'a str),
-}
-
-/// A struct that is an object. Not generic over its input, so that it is compiled here, once, and not where objects are decoded.
+/// A struct that is an object. Compiled here, once, and not where objects are decoded.
 trait Object: Sized {
-    fn read_object(input: Input<'_>) -> Option<Self>;
+    fn read_object(kind: Kind, message: &[u8]) -> Option<Self>;
 }
 
 macro_rules! objects {
     ($($($part:ident)::+)*) => {
         $(impl Object for k8s_openapi::$($part)::+ {
-            fn read_object(input: Input<'_>) -> Option<Self> {
-                match input {
-                    Input::Message(kind, message) => protobuf::object(kind, message),
-                    Input::Json(text) => json::object(text),
-                }
+            fn read_object(kind: crate::Kind, message: &[u8]) -> Option<Self> {
+                protobuf::object(kind, message)
             }
         })*
 
         /// The object, if its type is one of those read here, and nothing is unusual about it.
-        pub(in super::super) fn object<T: 'static>(input: Input<'_>) -> Option<T> {
+        pub(in super::super) fn object<T: 'static>(kind: crate::Kind, message: &[u8]) -> Option<T> {
             let mut object = None::<T>;
             let slot: &mut dyn Any = &mut object;
             $(if TypeId::of::<T>() == TypeId::of::<k8s_openapi::$($part)::+>() {
-                *slot.downcast_mut()? = <k8s_openapi::$($part)::+>::read_object(input);
+                *slot.downcast_mut()? = <k8s_openapi::$($part)::+>::read_object(kind, message);
                 return object;
             })*
             None
         }
 
-        /// [Compares](super::tests::compare) the ways of the object in both encodings; `None` for kinds that have but one.
+        /// [Compares](super::tests::compare) both ways of reading the object; `None` for kinds that have but one.
         #[cfg(test)]
-        pub(super) fn compare(kind: crate::Kind, message: &[u8], json: &[u8]) -> Option<super::tests::Direct> {
+        pub(super) fn compare(kind: crate::Kind, message: &[u8]) -> Option<bool> {
             use k8s_openapi::Resource;
 
             $(if (kind.api_version(), kind.name())
                 == (k8s_openapi::$($part)::+::API_VERSION, k8s_openapi::$($part)::+::KIND)
             {
-                return Some(super::tests::compare::<k8s_openapi::$($part)::+>(kind, message, json));
+                return Some(super::tests::compare::<k8s_openapi::$($part)::+>(kind, message));
             })*
             None
         }

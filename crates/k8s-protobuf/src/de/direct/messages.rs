@@ -1,7 +1,7 @@
 // Made by `go run . openapi` in crates/k8s-protobuf/generator from k8s.io/api v0.36.3, k8s.io/apiextensions-apiserver v0.36.3, k8s.io/apimachinery v0.36.3, k8s.io/client-go v0.36.3, k8s.io/kube-aggregator v0.36.3, k8s.io/metrics v0.36.3; do not edit.
 use std::any::{Any, TypeId};
 
-use super::{Input, Message, Object, Read, Source, Value, fill, json, protobuf};
+use super::{Message, Object, Read, Value, fill, protobuf};
 
 objects! {
     api::core::v1::ConfigMap

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::super::text::ZERO_TIME;
 use super::super::value::{De, Form};
-use super::{Entries, Items, Message, Source, Value};
+use super::{Entries, Items, Message};
 use crate::schema::flags::{INLINE, MAP, OMIT_EMPTY, POINTER};
 use crate::schema::{FieldDef, FieldKind, LeftOut, MessageDef};
 use crate::special::{self, IntOrText};
@@ -99,7 +99,7 @@ fn fill(
                 value
             }
         };
-        object.set(outer | u16::from(value.field.number), Value::Message(value))?;
+        object.set(outer | u16::from(value.field.number), Value(value))?;
     }
     absent(object, def, at..def.fields.len(), outer, depth)
 }
@@ -123,7 +123,7 @@ fn absent(
         let is_null = field.has(POINTER) && !field.has(OMIT_EMPTY);
         let form = if is_null { Form::Null } else { Form::One };
         let value = De { bytes: &[], field, count: 0, form, depth };
-        object.set(outer | u16::from(field.number), Value::Message(value))?;
+        object.set(outer | u16::from(field.number), Value(value))?;
     }
     Some(())
 }
@@ -152,50 +152,55 @@ fn next_of_run<'de>(mut reader: Reader<'de>, number: u32, encoding: u8) -> Optio
     Some(Some(reader))
 }
 
-impl Source for De<'_> {
+/// A value in a message, which is read once at most. Nothing is returned of what is to be left to serde.
+#[derive(Clone, Copy)]
+pub(super) struct Value<'a>(De<'a>);
+
+impl Value<'_> {
+    /// Whether it is null. It is read then.
     #[inline]
-    fn is_null(self) -> Option<bool> {
-        if self.form == Form::One && !self.field.kind.may_be_null() {
+    pub(super) fn is_null(self) -> Option<bool> {
+        if self.0.form == Form::One && !self.0.field.kind.may_be_null() {
             Some(false)
         } else {
-            De::is_null(&self).ok()
+            self.0.is_null().ok()
         }
     }
 
-    fn text(self) -> Option<String> {
-        text(bytes_of(self, FieldKind::Str)?)
+    pub(super) fn text(self) -> Option<String> {
+        text(bytes_of(self.0, FieldKind::Str)?)
     }
 
-    fn bool(self) -> Option<bool> {
-        number(self, FieldKind::Bool).map(|value| value != 0)
+    pub(super) fn bool(self) -> Option<bool> {
+        number(self.0, FieldKind::Bool).map(|value| value != 0)
     }
 
-    fn i32(self) -> Option<i32> {
-        number(self, FieldKind::I32).map(|value| value as i32)
+    pub(super) fn i32(self) -> Option<i32> {
+        number(self.0, FieldKind::I32).map(|value| value as i32)
     }
 
-    fn i64(self) -> Option<i64> {
-        number(self, FieldKind::I64).map(|value| value as i64)
+    pub(super) fn i64(self) -> Option<i64> {
+        number(self.0, FieldKind::I64).map(|value| value as i64)
     }
 
-    fn bytes(self) -> Option<Vec<u8>> {
-        bytes_of(self, FieldKind::Bytes).map(<[u8]>::to_vec)
+    pub(super) fn bytes(self) -> Option<Vec<u8>> {
+        bytes_of(self.0, FieldKind::Bytes).map(<[u8]>::to_vec)
     }
 
-    fn quantity(self) -> Option<String> {
-        text(special::quantity(bytes_of(self, FieldKind::Quantity)?).ok()?)
+    pub(super) fn quantity(self) -> Option<String> {
+        text(special::quantity(bytes_of(self.0, FieldKind::Quantity)?).ok()?)
     }
 
-    fn int_or_string(self) -> Option<IntOrString> {
-        match special::int_or_text(bytes_of(self, FieldKind::IntOrString)?).ok()? {
+    pub(super) fn int_or_string(self) -> Option<IntOrString> {
+        match special::int_or_text(bytes_of(self.0, FieldKind::IntOrString)?).ok()? {
             IntOrText::Int(int) => Some(IntOrString::Int(int)),
             IntOrText::Text(bytes) => text(bytes).map(IntOrString::String),
         }
     }
 
     /// From the year 1 on, and as far as the type goes; how times beyond that are written is left to serde.
-    fn time(self, kind: FieldKind) -> Option<Timestamp> {
-        let moment = special::time(kind, bytes_of(self, kind)?).ok()??;
+    pub(super) fn time(self, kind: FieldKind) -> Option<Timestamp> {
+        let moment = special::time(kind, bytes_of(self.0, kind)?).ok()??;
         if moment.seconds < ZERO_TIME {
             return None;
         }
@@ -203,21 +208,22 @@ impl Source for De<'_> {
         Timestamp::new(moment.seconds, nanos.try_into().ok()?).ok()
     }
 
-    fn by_serde<T: DeserializeOwned>(self) -> Option<T> {
-        T::deserialize(self).ok()
+    /// A struct or any JSON, through serde.
+    pub(super) fn by_serde<T: DeserializeOwned>(self) -> Option<T> {
+        T::deserialize(self.0).ok()
     }
 
-    fn items(self, items: &mut dyn Items) -> Option<()> {
-        if self.form != Form::Run {
+    pub(super) fn items(self, items: &mut dyn Items) -> Option<()> {
+        if self.0.form != Form::Run {
             return None;
         }
-        let count = self.count as usize;
-        let mut reader = Reader::new(self.bytes);
-        let mut item = De { form: Form::One, count: 0, depth: self.depth + 1, ..self };
+        let count = self.0.count as usize;
+        let mut reader = Reader::new(self.0.bytes);
+        let mut item = De { form: Form::One, count: 0, depth: self.0.depth + 1, ..self.0 };
         while !reader.rest().is_empty() {
             let (_, encoding) = reader.tag().ok()?;
             item.bytes = reader.payload(encoding).ok()?;
-            if Source::is_null(item)? {
+            if Value(item).is_null()? {
                 return None;
             }
             let length = items.len();
@@ -225,38 +231,39 @@ impl Source for De<'_> {
                 // Exact, but not for structs that nobody has seen yet: a message of two bytes may be one of kilobytes.
                 items.reserve_exact((count - length).min(length.max(AT_FIRST)));
             }
-            items.push(Value::Message(item))?;
+            items.push(Value(item))?;
         }
         Some(())
     }
 
-    fn entries(self, entries: &mut dyn Entries) -> Option<()> {
-        if self.form != Form::Entries {
+    pub(super) fn entries(self, entries: &mut dyn Entries) -> Option<()> {
+        if self.0.form != Form::Entries {
             return None;
         }
-        entries.reserve_exact(self.count as usize);
-        let mut reader = Reader::new(self.bytes);
-        let mut item = De { form: Form::One, count: 0, depth: self.depth + 1, ..self };
+        entries.reserve_exact(self.0.count as usize);
+        let mut reader = Reader::new(self.0.bytes);
+        let mut item = De { form: Form::One, count: 0, depth: self.0.depth + 1, ..self.0 };
         while !reader.rest().is_empty() {
             let (_, encoding) = reader.tag().ok()?;
             let mut entry = Reader::new(reader.payload(encoding).ok()?);
             let key = part(&mut entry, 1, 2)?;
             item.bytes = part(&mut entry, 2, item.field.kind.encoding())?;
-            if !entry.rest().is_empty() || Source::is_null(item)? {
+            if !entry.rest().is_empty() || Value(item).is_null()? {
                 return None;
             }
-            entries.put(text(key)?, Value::Message(item))?;
+            entries.put(text(key)?, Value(item))?;
         }
         Some(())
     }
 
-    fn message(self, object: &mut dyn Message, name: &'static str) -> Option<()> {
-        if (self.form, self.field.kind) != (Form::One, FieldKind::Message) {
+    /// Reads a message with this name in Go into its struct.
+    pub(super) fn message(self, object: &mut dyn Message, name: &'static str) -> Option<()> {
+        if (self.0.form, self.0.field.kind) != (Form::One, FieldKind::Message) {
             return None;
         }
-        let def = self.field.message();
+        let def = self.0.field.message();
         debug_assert_eq!(def.name, name);
-        fill(object, self.bytes, def, 0, self.depth + 1)
+        fill(object, self.0.bytes, def, 0, self.0.depth + 1)
     }
 }
 
