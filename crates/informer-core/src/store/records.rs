@@ -38,7 +38,7 @@ enum Node<T> {
     /// Nothing below.
     Empty,
     Leaf(Arc<[Option<Record<T>>; LEAF]>),
-    Branch(Arc<[Node<T>; BRANCH]>),
+    Branch(Arc<[Self; BRANCH]>),
 }
 
 impl<T> Records<T> {
