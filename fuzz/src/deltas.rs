@@ -139,6 +139,7 @@ impl Reader {
                 }
                 Event::Deleted(gone) => {
                     let given = self.view.remove(&gone.key).expect("G3: deleted before added");
+                    assert!(Arc::ptr_eq(&given, &gone.old), "G3: old is not what was last given");
                     assert_eq!(given.uid, gone.last.uid, "G5");
                 }
             }

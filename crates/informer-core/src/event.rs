@@ -24,7 +24,7 @@ pub enum Event<T> {
     Updated {
         /// Namespace and name.
         key: ObjectKey,
-        /// What this registration was last given for the key.
+        /// What this registration was last given for the key, also when changes were merged.
         old: Arc<T>,
         /// The state now; the same as `old` in a resync.
         new: Arc<T>,
@@ -45,10 +45,15 @@ pub enum UpdateReason {
 }
 
 /// An object that is gone.
+///
+/// Whoever acts on what an object was — a filter, the owner it had — looks at `old` and `last`, as at `old` and `new` of an
+/// update: a change that this registration was not given may lie between the two.
 pub struct Deleted<T> {
     /// Namespace and name.
     pub key: ObjectKey,
-    /// The last state known.
+    /// What this registration was last given for the key (G3).
+    pub old: Arc<T>,
+    /// The last state known; the same as `old` if nothing changed after that.
     pub last: Arc<T>,
     /// Whether `last` is the object's final state.
     pub final_state: FinalState,
@@ -110,7 +115,12 @@ impl<T> Clone for Event<T> {
 
 impl<T> Clone for Deleted<T> {
     fn clone(&self) -> Self {
-        Self { key: self.key.clone(), last: Arc::clone(&self.last), final_state: self.final_state }
+        Self {
+            key: self.key.clone(),
+            old: Arc::clone(&self.old),
+            last: Arc::clone(&self.last),
+            final_state: self.final_state,
+        }
     }
 }
 

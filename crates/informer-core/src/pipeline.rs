@@ -201,11 +201,12 @@ impl<T> Pipeline<T> {
             return;
         }
         let Some(held) = self.store.remove(&key) else { return };
-        let (last, final_state) = match last {
-            Some(last) => (last, FinalState::Known),
-            None => (held.object, FinalState::Unknown),
-        };
-        events.push(Event::Deleted(Deleted { key, last, final_state }));
+        events.push(match last {
+            Some(last) => {
+                Event::Deleted(Deleted { key, old: held.object, last, final_state: FinalState::Known })
+            }
+            None => gone_unseen(key, held),
+        });
     }
 
     /// A watch is at `version`; where it does not say, the store stands where it stood.
@@ -256,7 +257,7 @@ impl<T> fmt::Debug for Pipeline<T> {
 /// The events of a relist; an object that it leaves out went unseen (G6).
 fn replaced<T>(key: &ObjectKey, change: ReplaceChange<T>, events: &mut Vec<Event<T>>) {
     match change {
-        ReplaceChange::Removed(old) => events.push(gone(key.clone(), old, FinalState::Unknown)),
+        ReplaceChange::Removed(old) => events.push(gone_unseen(key.clone(), old)),
         ReplaceChange::Written(change, record) => changed(key.clone(), change, record.object, events),
     }
 }
@@ -270,12 +271,14 @@ fn changed<T>(key: ObjectKey, change: Change<T>, object: Arc<T>, events: &mut Ve
         }
         Change::Recreated { old } => {
             // The end of the predecessor went unseen.
-            events.push(gone(key.clone(), old, FinalState::Unknown));
+            events.push(gone_unseen(key.clone(), old));
             events.push(Event::Added { key, object, initial: false });
         }
     }
 }
 
-fn gone<T>(key: ObjectKey, old: Record<T>, final_state: FinalState) -> Event<T> {
-    Event::Deleted(Deleted { key, last: old.object, final_state })
+/// The end of an object whose final state nobody has seen.
+fn gone_unseen<T>(key: ObjectKey, held: Record<T>) -> Event<T> {
+    let last = Arc::clone(&held.object);
+    Event::Deleted(Deleted { key, old: held.object, last, final_state: FinalState::Unknown })
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use informer_core::{Deleted, Event, FinalState, UpdateReason};
+use informer_core::{Deleted, Event, FinalState, ObjectKey, UpdateReason};
 
 /// What one registration does with events (client-go's `ResourceEventHandler`).
 ///
@@ -119,8 +119,8 @@ impl<T> Handlers<T> {
         self
     }
 
-    /// Shows the whole store again that often, as updates with [`UpdateReason::Resync`] (G8). Zero turns the
-    /// informer's default off.
+    /// Shows the whole store again that often, as updates with [`UpdateReason::Resync`] (G8). A period under 1 s is raised to
+    /// 1 s, as the [status](crate::RegistrationStatus::resync) says; zero turns the informer's default off.
     #[must_use]
     pub fn resync(mut self, period: Duration) -> Self {
         self.options.resync = Some(period);
@@ -208,8 +208,8 @@ impl HandlerOptions {
 }
 
 /// Lets a handler see only objects that pass (client-go's `FilteringResourceEventHandler`). An object that
-/// comes to pass is added for the handler, one that ceases to is deleted. The filter must be a plain function
-/// of the object.
+/// comes to pass is added for the handler. One that ceases to, or is gone, is deleted, with the last state that the
+/// handler was given if the one after it does not pass. The filter must be a plain function of the object.
 pub struct Filtered<H, F> {
     handler: H,
     pass: F,
@@ -228,24 +228,33 @@ where
     F: Fn(&T) -> bool + Send + 'static,
 {
     fn on_event(&mut self, event: &Event<T>) {
-        let Event::Updated { key, old, new, .. } = event else {
-            if (self.pass)(event.object()) {
-                self.handler.on_event(event);
-            }
-            return;
+        let deleted = |key: &ObjectKey, old: &Arc<T>, final_state| {
+            let (key, old, last) = (key.clone(), Arc::clone(old), Arc::clone(old));
+            Event::Deleted(Deleted { key, old, last, final_state })
         };
-        match ((self.pass)(old), (self.pass)(new)) {
-            (true, true) => self.handler.on_event(event),
-            (false, true) => {
-                let object = Arc::clone(new);
-                self.handler.on_event(&Event::Added { key: key.clone(), object, initial: false });
+        match event {
+            Event::Added { object, .. } => {
+                if (self.pass)(object) {
+                    self.handler.on_event(event);
+                }
             }
-            (true, false) => {
-                let last = Arc::clone(old);
-                let deleted = Deleted { key: key.clone(), last, final_state: FinalState::Known };
-                self.handler.on_event(&Event::Deleted(deleted));
+            Event::Updated { key, old, new, .. } => match ((self.pass)(old), (self.pass)(new)) {
+                (true, true) => self.handler.on_event(event),
+                (false, true) => {
+                    let object = Arc::clone(new);
+                    self.handler.on_event(&Event::Added { key: key.clone(), object, initial: false });
+                }
+                (true, false) => self.handler.on_event(&deleted(key, old, FinalState::Known)),
+                (false, false) => {}
+            },
+            Event::Deleted(Deleted { key, old, last, final_state }) => {
+                match ((self.pass)(old), (self.pass)(last)) {
+                    (true, true) => self.handler.on_event(event),
+                    (true, false) => self.handler.on_event(&deleted(key, old, *final_state)),
+                    // What came to pass and went, before it could be given.
+                    (false, _) => {}
+                }
             }
-            (false, false) => {}
         }
     }
 }
@@ -264,8 +273,6 @@ impl<H, F> fmt::Debug for Filtered<H, F> {
 
 #[cfg(test)]
 mod tests {
-    use informer_core::ObjectKey;
-
     use super::*;
 
     #[derive(Default)]
@@ -275,6 +282,21 @@ mod tests {
         fn on_event(&mut self, event: &Event<u32>) {
             self.0.push(format!("{event:?}"));
         }
+    }
+
+    /// Notes the `old` and the `last` of deletes.
+    #[derive(Default)]
+    struct Lasts(Vec<(u32, u32)>);
+
+    impl EventHandler<u32> for Lasts {
+        fn on_delete(&mut self, deleted: &Deleted<u32>) {
+            self.0.push((*deleted.old, *deleted.last));
+        }
+    }
+
+    fn delete(old: u32, last: u32) -> Event<u32> {
+        let (key, old, last) = (ObjectKey::cluster("a"), Arc::new(old), Arc::new(last));
+        Event::Deleted(Deleted { key, old, last, final_state: FinalState::Known })
     }
 
     fn update(old: u32, new: u32) -> Event<u32> {
@@ -288,9 +310,20 @@ mod tests {
         for event in [update(1, 2), update(2, 10), update(10, 11), update(11, 3)] {
             handler.on_event(&event);
         }
-        let deleted =
-            Deleted { key: ObjectKey::cluster("a"), last: Arc::new(3), final_state: FinalState::Known };
-        handler.on_event(&Event::Deleted(deleted));
+        handler.on_event(&delete(3, 3));
         assert_eq!(handler.handler.0, ["Added(a)", "Updated(a, Change)", "Deleted(a, final state Known)"]);
+    }
+
+    #[test]
+    fn g03_a_filter_deletes_what_its_handler_was_given_and_nothing_else() {
+        let told = |old, last| {
+            let mut handler = Filtered::new(Lasts::default(), |object: &u32| *object >= 10);
+            handler.on_event(&delete(old, last));
+            handler.handler.0
+        };
+        assert_eq!(told(10, 11), [(10, 11)]);
+        assert_eq!(told(10, 3), [(10, 10)], "it ceased to pass and went; what passed last is told");
+        assert_eq!(told(3, 10), [], "it came to pass and went, which its handler was never told of");
+        assert_eq!(told(3, 3), []);
     }
 }

@@ -50,8 +50,8 @@ fn updated<T>(old: Arc<T>, new: Arc<T>) -> Event<T> {
     Event::Updated { key: key(), old, new, reason: UpdateReason::Change }
 }
 
-fn deleted<T>(last: Arc<T>) -> Event<T> {
-    Event::Deleted(Deleted { key: key(), last, final_state: FinalState::Unknown })
+fn deleted<T>(old: Arc<T>, last: Arc<T>) -> Event<T> {
+    Event::Deleted(Deleted { key: key(), old, last, final_state: FinalState::Unknown })
 }
 
 /// All keys that wait, in order.
@@ -84,7 +84,7 @@ async fn the_owner_is_the_controller_of_that_group_and_kind_in_whatever_version(
         (Arc::default(), vec![]),
     ];
     for (object, expected) in cases {
-        for event in [added(Arc::clone(&object)), deleted(Arc::clone(&object))] {
+        for event in [added(Arc::clone(&object)), deleted(Arc::clone(&object), Arc::clone(&object))] {
             assert_eq!(owners(&deployments, &event).await, expected, "{event:?} {:?}", object.metadata);
         }
     }
@@ -99,9 +99,12 @@ async fn an_object_that_changes_hands_enqueues_both_owners() {
         owned_by("apps/v1", "Deployment", "old", Some(true)),
         owned_by("apps/v1", "Deployment", "new", Some(true)),
     );
-    let event = updated(Arc::clone(&old), new);
+    let event = updated(Arc::clone(&old), Arc::clone(&new));
     assert_eq!(owners(&deployments, &event).await, ["default/old", "default/new"]);
-    assert_eq!(owners(&deployments, &updated(old, Arc::default())).await, ["default/old"]);
+    assert_eq!(owners(&deployments, &updated(Arc::clone(&old), Arc::default())).await, ["default/old"]);
+    // It is gone before the handler learns that it changed hands.
+    assert_eq!(owners(&deployments, &deleted(Arc::clone(&old), new)).await, ["default/old", "default/new"]);
+    assert_eq!(owners(&deployments, &deleted(old, Arc::default())).await, ["default/old"]);
 }
 
 async fn mapped_keys_are_those_of_the_old_state_and_the_new() {
@@ -115,8 +118,8 @@ async fn mapped_keys_are_those_of_the_old_state_and_the_new() {
     let mut handler = Enqueue::mapped(&queue, node);
     handler.on_event(&added(Arc::default()));
     handler.on_event(&updated(on("one"), on("two")));
-    handler.on_event(&deleted(on("three")));
-    assert_eq!(drain(&queue).await, ["one", "two", "three"]);
+    handler.on_event(&deleted(on("three"), on("four")));
+    assert_eq!(drain(&queue).await, ["one", "two", "three", "four"]);
 }
 
 async fn a_filter_around_it_leaves_events_out() {

@@ -203,8 +203,9 @@ mod tests {
         };
         let key = ObjectKey::namespaced("shop", "web");
         let (old, new) = (object("1", 1), object("2", 2));
-        let deleted =
-            |final_state| Event::Deleted(Deleted { key: key.clone(), last: new.clone(), final_state });
+        let deleted = |final_state| {
+            Event::Deleted(Deleted { key: key.clone(), old: old.clone(), last: new.clone(), final_state })
+        };
         let updated = |old: &Arc<Object>, reason| Event::Updated {
             key: key.clone(),
             old: old.clone(),

@@ -28,7 +28,7 @@ const REMEMBERED: usize = 50_000;
 /// The objects that one registration was given, and what was wrong with that. Every event is checked:
 ///
 /// - G2: the store, if it is known ([`reading`](Self::reading)), shows that state or a later one.
-/// - G3: histories are `Added (Updated)* Deleted`, repeated; `old` is the very object that was given last; what
+/// - G3: histories are `Added (Updated)* Deleted`, repeated; `old` of updates and deletes is the very object that was given last; what
 ///   was deleted does not come back in an older state.
 /// - G4: states of an object come in the order of their versions, and one call at a time.
 /// - G5: another UID is a delete and an add.
@@ -348,8 +348,10 @@ impl<T: Identified> Inner<T> {
                     }
                 }
             }
-            Event::Deleted(_) => {
+            Event::Deleted(deleted) => {
                 let before = before.context("G3: a delete of what was not added")?;
+                let same = Arc::ptr_eq(&deleted.old, &before.object);
+                ensure!(same, "G3: `old` of a delete is not the object given last");
                 ensure!(before.uid == **uid, "G5: a delete of another UID, {uid}");
                 let newest = !compare(&before.version, version).is_gt() || self.goes_back;
                 ensure!(newest, "G4, G6: the last state, {version}, is an older one");

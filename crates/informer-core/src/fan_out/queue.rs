@@ -361,10 +361,14 @@ fn merge<T>(pending: Event<T>, event: Event<T>) -> Merged<T> {
         (Event::Updated { old, .. }, Event::Updated { key, new, reason, .. }) => {
             Merged::One(Event::Updated { key, old, new, reason })
         }
-        (Event::Updated { .. }, Event::Deleted(Deleted { key, last, final_state })) => {
-            Merged::One(Event::Deleted(Deleted { key, last, final_state }))
+        // `old` is what the reader was given before both.
+        (Event::Updated { old, .. }, Event::Deleted(gone)) => {
+            Merged::One(Event::Deleted(Deleted { old, ..gone }))
         }
-        (pending, event) => Merged::Two(pending, event),
+        // Another object under the same key (G5), or no legal history.
+        (pending @ Event::Deleted(_), event) | (pending, event @ Event::Added { .. }) => {
+            Merged::Two(pending, event)
+        }
     }
 }
 

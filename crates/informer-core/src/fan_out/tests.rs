@@ -17,7 +17,8 @@ fn updated(name: u32) -> Event<u32> {
 }
 
 fn deleted(name: u32) -> Event<u32> {
-    Event::Deleted(Deleted { key: key(name), last: Arc::new(name), final_state: FinalState::Known })
+    let (old, last) = (Arc::new(name), Arc::new(name));
+    Event::Deleted(Deleted { key: key(name), old, last, final_state: FinalState::Known })
 }
 
 fn drain(queue: &mut EventQueue<u32>) -> Vec<String> {
@@ -53,6 +54,37 @@ fn g16_above_capacity_entries_merge_by_key() {
         drain(&mut queue),
         ["Updated(1, Change)", "Deleted(2, final state Known)", "Updated(3, Change)", "Added(2)"]
     );
+}
+
+#[test]
+fn g03_a_merged_delete_still_knows_what_was_last_given() {
+    let [given, between, last] = [1, 2, 3].map(Arc::new);
+    let updated = |old: &Arc<u32>, new: &Arc<u32>| {
+        let (old, new) = (Arc::clone(old), Arc::clone(new));
+        Event::Updated { key: key(1), old, new, reason: UpdateReason::Change }
+    };
+    let deleted = |old: &Arc<u32>| {
+        let (old, last) = (Arc::clone(old), Arc::clone(&last));
+        Event::Deleted(Deleted { key: key(1), old, last, final_state: FinalState::Known })
+    };
+    let olds = |capacity: usize, events: Vec<Event<u32>>| {
+        let mut queue = EventQueue::new(capacity);
+        events.into_iter().for_each(|event| queue.push(event));
+        let mut batch = Vec::new();
+        queue.pop_batch(usize::MAX, &mut batch);
+        let Some(Event::Deleted(gone)) = batch.pop() else { panic!("the last of {batch:?} is a delete") };
+        assert!(Arc::ptr_eq(&gone.last, &last));
+        (batch.len(), *gone.old)
+    };
+    let changes = || vec![updated(&given, &between), deleted(&between)];
+    assert_eq!(olds(1, vec![deleted(&given)]), (0, 1));
+    assert_eq!(olds(1, changes()), (0, 1), "merged with the update before it");
+    assert_eq!(olds(8, changes()), (1, 2), "the update was given");
+    let twice = vec![updated(&given, &between), updated(&between, &given), deleted(&given)];
+    assert_eq!(olds(1, twice), (0, 1));
+    let successor = Event::Added { key: key(1), object: Arc::clone(&between), initial: false };
+    let all = changes().into_iter().chain([successor, updated(&between, &given), deleted(&given)]);
+    assert_eq!(olds(1, all.collect()), (0, 1), "its successor came and went");
 }
 
 #[test]

@@ -182,9 +182,10 @@ impl Handler {
                     coverage.note("event: resync");
                 }
             }
-            Event::Deleted(Deleted { key, last, final_state }) => {
+            Event::Deleted(Deleted { key, old, last, final_state }) => {
                 let given = self.view.remove(&key).expect("G3: deleted before added");
-                assert_eq!(server.uid_of(given.stamp), server.uid_of(last.stamp), "G5: {key}");
+                assert!(Arc::ptr_eq(&given, &old), "G3: old of a delete is not what was last given");
+                assert_eq!(server.uid_of(old.stamp), server.uid_of(last.stamp), "G5: {key}");
                 let is_final = server.final_stamps.contains(&last.stamp);
                 assert_eq!(final_state == FinalState::Known, is_final, "G6: {key} {final_state:?}");
                 coverage.note(if is_final {

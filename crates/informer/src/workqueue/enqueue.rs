@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use informer_core::{Event, ObjectKey};
+use informer_core::{Deleted, Event, ObjectKey};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use super::{Key, WorkQueue};
@@ -45,7 +45,7 @@ impl<T: 'static> Enqueue<T> {
 
     /// Adds the key of each object's controller, if that is an `owner` (`EnqueueRequestForOwner`): the one owner
     /// reference that says `controller: true`, of the group and kind of `owner`, in whatever version. When an object
-    /// changes hands, both owners are added.
+    /// changes hands, both owners are added, also if it is gone by the time that the handler learns of it.
     ///
     /// The key may be of an owner that exists no more, or of another with the same name: look at the UID.
     #[must_use]
@@ -68,7 +68,8 @@ impl<T: 'static> Enqueue<T> {
     }
 
     /// Adds the keys that `map` returns for an object, in an [`Option`], a [`Vec`] or the like
-    /// (`EnqueueRequestsFromMapFunc`). Of an update both states are asked: what was concerned, and what is.
+    /// (`EnqueueRequestsFromMapFunc`). Of an update both states are asked, what was concerned and what is; of a delete
+    /// both what was last given and the last state.
     #[must_use]
     pub fn mapped<K: Key, I: IntoIterator<Item = K>>(
         queue: &WorkQueue<K>,
@@ -96,8 +97,8 @@ fn controls(reference: &OwnerReference, owner: &Resource) -> bool {
 
 /// The state that an event tells of, and before it the old one, if that is another.
 fn each_state<T>(event: &Event<T>, mut call: impl FnMut(&T)) {
-    if let Event::Updated { old, new, .. } = event
-        && !Arc::ptr_eq(old, new)
+    if let Event::Updated { old, new: state, .. } | Event::Deleted(Deleted { old, last: state, .. }) = event
+        && !Arc::ptr_eq(old, state)
     {
         call(old);
     }

@@ -87,7 +87,9 @@ impl Naive {
                 let (old, new) = (Arc::clone(old), Arc::clone(new));
                 Some(Event::Updated { key: key.clone(), old, new, reason: *reason })
             }
-            (Event::Updated { .. }, Event::Deleted(_)) => Some(event),
+            (Event::Updated { old, .. }, Event::Deleted(gone)) => {
+                Some(Event::Deleted(Deleted { old: Arc::clone(old), ..gone.clone() }))
+            }
             (Event::Added { .. }, _) => None,
             (Event::Updated { .. }, Event::Added { .. }) => unreachable!("no legal history has it"),
         };
@@ -162,6 +164,7 @@ impl Naive {
 fn said(event: &Event<u32>) -> String {
     match event {
         Event::Updated { old, new, .. } => format!("{event:?} {old} {new}"),
+        Event::Deleted(Deleted { old, last, .. }) => format!("{event:?} {old} {last}"),
         other => format!("{other:?} {}", other.object()),
     }
 }
@@ -170,9 +173,10 @@ fn said(event: &Event<u32>) -> String {
 fn applied(store: &mut Store<u32>, Change { name, delete }: Change, stamp: u32) -> Event<u32> {
     let key = key(name);
     let held = store.get(&key).map(|record| Arc::clone(&record.object));
-    if let (true, Some(last)) = (delete, &held) {
+    if let (true, Some(old)) = (delete, &held) {
         store.remove(&key);
-        return Event::Deleted(Deleted { key, last: Arc::clone(last), final_state: FinalState::Known });
+        let (old, last) = (Arc::clone(old), Arc::new(stamp));
+        return Event::Deleted(Deleted { key, old, last, final_state: FinalState::Known });
     }
     let item = Item::new(key.clone(), "u".into(), u64::from(stamp).into(), stamp);
     let object = Arc::clone(&item.record.object);

@@ -138,9 +138,11 @@ impl Reader {
                 assert!(reason == UpdateReason::Change || self.resyncs, "G8: resync not asked for");
                 assert!(old.stamp <= new.stamp, "G4");
             }
-            Event::Deleted(Deleted { key, last, .. }) => {
+            Event::Deleted(Deleted { key, old, last, final_state }) => {
                 let given = self.view.remove(&key).expect("G3: deleted before added");
-                assert_eq!(given.uid, last.uid, "G5");
+                assert!(Arc::ptr_eq(&given, &old), "G3: old of a delete is not what was last given");
+                assert_eq!(old.uid, last.uid, "G5");
+                assert!(final_state == FinalState::Known || old.stamp <= last.stamp, "G6");
             }
         }
     }

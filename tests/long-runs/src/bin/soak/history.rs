@@ -198,8 +198,10 @@ impl<T> Inner<T> {
                     }
                 }
             }
-            Event::Deleted(_) => {
+            Event::Deleted(deleted) => {
                 let before = before.context("a delete of what was not added")?;
+                let same = Arc::ptr_eq(&deleted.old, &before.object);
+                ensure!(same, "`old` of a delete is not the object given last");
                 ensure!(*before.uid == *uid, "a delete of another UID, {uid}");
                 ensure!(!is_later(version, &before.version), "the last state, {version}, is an older one");
             }
