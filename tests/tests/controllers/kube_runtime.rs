@@ -167,3 +167,37 @@ async fn a_store_fed_from_an_empty_collection_is_ready() -> anyhow::Result<()> {
     assert_eq!(changes, [object_ref(&ObjectKey::namespaced("default", "a"))]);
     Ok(())
 }
+
+#[tokio::test]
+async fn g17_a_store_fed_while_its_first_objects_change_loses_none() -> anyhow::Result<()> {
+    let server = TestServer::start().await?;
+    let cluster = server.cluster();
+    for number in 0..200 {
+        cluster.create(&config_map(&format!("o{number:03}"), "1"))?;
+    }
+    let factory = SharedInformerFactory::builder(server.client()?).build();
+    let informer = factory.informer::<ConfigMap>()?;
+    factory.start();
+    let lister = informer.synced().await?;
+    let (reader, writer) = reflector::store();
+    let mut changes = pin!(feed(informer.events()?, writer));
+    assert_eq!(changes.next().await, Some(object_ref(&ObjectKey::namespaced("default", "o000"))));
+    // One that was given, and one that was not.
+    cluster.update(&config_map("o000", "2"))?;
+    cluster.update(&config_map("o199", "2"))?;
+    eventually("the informer has both", Duration::from_secs(60), || {
+        contents(lister.list()).values().filter(|value| *value == "2").count() == 2
+    })
+    .await;
+    let fed = async {
+        while contents(reader.state()) != contents(lister.list()) {
+            changes.next().await.expect("the informer runs");
+        }
+    };
+    timeout(Duration::from_secs(60), fed)
+        .await
+        .with_context(|| format!("the store has {} of {} objects", reader.len(), lister.list().len()))?;
+    assert_eq!(reader.len(), 200);
+    factory.shutdown().await;
+    Ok(())
+}

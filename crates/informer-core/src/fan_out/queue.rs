@@ -4,18 +4,19 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 
 use super::batches::{Batches, Taken};
 use super::cursor::Cursor;
 use crate::store::Snapshot;
-use crate::{Deleted, Event, ObjectKey};
+use crate::{Deleted, Event, ObjectKey, UpdateReason};
 
 /// Events waiting for one registration.
 ///
 /// Up to `capacity` events are kept apart; above that, one entry per key is kept and merged legally (G3, G5,
 /// G16). The initial set and resyncs are a cursor over a snapshot rather than entries; a change that overtakes
-/// a key which the cursor has not reached replaces it there.
+/// a key which the cursor has not reached replaces it there, whatever the capacity. Entries wait for the end of the cursor,
+/// so that nothing comes before the last event of the initial set that does not belong to it (G17).
 ///
 /// What is told to all registrations at once is kept as it came, shared with them, until it has to be looked into: at the
 /// capacity, or when a cursor begins.
@@ -31,13 +32,13 @@ pub struct EventQueue<T> {
     /// The last slot of each key, while merging.
     last_of: Option<HashMap<ObjectKey, u64>>,
     cursor: Option<Cursor<T>>,
-    /// Entries that belong to the initial set.
-    initial_entries: usize,
     merged: u64,
     /// The initial set has been given.
     begun: bool,
-    /// A batch is out and its handler has not returned.
-    in_hand: bool,
+    /// The size of the batch that is out, until its handler has returned from all of it.
+    in_hand: usize,
+    /// That batch is of a resync.
+    resync_in_hand: bool,
     synced: bool,
     closed: bool,
     finished: bool,
@@ -55,10 +56,10 @@ impl<T> EventQueue<T> {
             live: 0,
             last_of: None,
             cursor: None,
-            initial_entries: 0,
             merged: 0,
             begun: false,
-            in_hand: false,
+            in_hand: 0,
+            resync_in_hand: false,
             synced: false,
             closed: false,
             finished: false,
@@ -95,22 +96,20 @@ impl<T> EventQueue<T> {
     pub fn start_initial(&mut self, snapshot: Snapshot<T>) {
         self.begun = true;
         self.unpack();
-        if !snapshot.is_empty() {
-            self.cursor = Some(Cursor::new(snapshot, HashSet::new(), false));
-        }
+        self.walk(Cursor::initial(snapshot));
         self.update_synced();
     }
 
     /// Shows everything in `snapshot` again, but for keys with a change pending. Says whether it began: not
-    /// while the initial set or an earlier resync is still being delivered (G8).
+    /// while the initial set or an earlier resync is still being delivered (G8), and not with nothing to show.
     pub fn start_resync(&mut self, snapshot: Snapshot<T>) -> bool {
-        if !self.begun || self.closed || self.cursor.is_some() || snapshot.is_empty() {
+        if !self.begun || self.closed || self.cursor.is_some() || self.resync_in_hand {
             return false;
         }
         self.unpack();
-        let overtaken = self.slots.iter().flatten().map(|event| event.key().clone()).collect();
-        self.cursor = Some(Cursor::new(snapshot, overtaken, true));
-        true
+        let pending = self.slots.iter().flatten().map(Event::key);
+        self.walk(Cursor::resync(snapshot, pending));
+        self.cursor.is_some()
     }
 
     /// Takes up to `max` (at least 1) events to be read, fewer if they came in batches; what was taken before is handled.
@@ -119,7 +118,7 @@ impl<T> EventQueue<T> {
         self.handled();
         if let Some(taken) = self.batches.take(max) {
             self.live -= taken.len();
-            self.in_hand = true;
+            self.in_hand = taken.len();
             self.update_synced();
             return taken;
         }
@@ -142,13 +141,16 @@ impl<T> EventQueue<T> {
         if batch.is_empty() {
             self.pop_from_slots(max, batch);
         }
-        self.in_hand = !batch.is_empty();
+        self.in_hand = batch.len();
+        self.resync_in_hand =
+            matches!(batch.first(), Some(Event::Updated { reason: UpdateReason::Resync, .. }));
         self.update_synced();
     }
 
     /// The handler has returned from the batch that it was given.
     pub fn handled(&mut self) {
-        self.in_hand = false;
+        self.in_hand = 0;
+        self.resync_in_hand = false;
         self.update_synced();
     }
 
@@ -178,7 +180,7 @@ impl<T> EventQueue<T> {
         self.slots = VecDeque::new();
         self.last_of = None;
         self.cursor = None;
-        self.live = 0;
+        (self.live, self.in_hand) = (0, 0);
     }
 
     /// Nothing will be added any more; what is there is still delivered.
@@ -186,10 +188,16 @@ impl<T> EventQueue<T> {
         self.finished = true;
     }
 
-    /// The number of separate events waiting, not counting what a cursor has still to visit.
+    /// How many events are to be taken: separate ones, and what is left of the initial set or of a resync.
     #[must_use]
     pub fn depth(&self) -> usize {
-        self.live
+        self.live + self.cursor.as_ref().map_or(0, Cursor::left)
+    }
+
+    /// How many events were taken together and not all handled yet.
+    #[must_use]
+    pub fn in_hand(&self) -> usize {
+        self.in_hand
     }
 
     /// How many events were merged into others so far.
@@ -210,19 +218,18 @@ impl<T> EventQueue<T> {
         }
     }
 
-    /// What is left of `event` after the cursor was told of it.
+    /// Begins to give what `cursor` has, if anything.
+    fn walk(&mut self, cursor: Cursor<T>) {
+        self.cursor = Some(cursor).filter(|cursor| cursor.left() > 0);
+    }
+
+    /// What is left of `event` after the cursor took in what concerns it.
     fn pass_cursor(&mut self, event: Event<T>) -> Option<Event<T>> {
         let Some(cursor) = &mut self.cursor else { return Some(event) };
-        if !cursor.overtake(event.key()) || cursor.resync {
-            return Some(event);
-        }
-        // The reader has not been given this key yet, so for it the history begins here.
-        self.merged += 1;
-        match event {
-            Event::Updated { key, new, .. } => Some(Event::Added { key, object: new, initial: true }),
-            Event::Added { key, object, .. } => Some(Event::Added { key, object, initial: true }),
-            Event::Deleted(_) => None,
-        }
+        let rest = cursor.pass(event);
+        self.merged += u64::from(rest.is_none());
+        self.cursor.take_if(|cursor| cursor.left() == 0);
+        rest
     }
 
     fn enqueue(&mut self, event: Event<T>) {
@@ -239,12 +246,8 @@ impl<T> EventQueue<T> {
         };
         let slot = &mut self.slots[slot_index(number, self.base)];
         let pending = slot.take().expect("last_of names live slots only");
-        self.initial_entries -= usize::from(pending.is_initial());
         match merge(pending, event) {
-            Merged::One(event) => {
-                self.initial_entries += usize::from(event.is_initial());
-                *slot = Some(event);
-            }
+            Merged::One(event) => *slot = Some(event),
             Merged::Nothing(key) => {
                 last_of.remove(&key);
                 self.live -= 1;
@@ -263,7 +266,6 @@ impl<T> EventQueue<T> {
         if let Some(last_of) = &mut self.last_of {
             last_of.insert(event.key().clone(), self.base + self.slots.len() as u64);
         }
-        self.initial_entries += usize::from(event.is_initial());
         self.live += 1;
         self.slots.push_back(Some(event));
     }
@@ -286,14 +288,13 @@ impl<T> EventQueue<T> {
 
     fn pop_from_cursor(&mut self, max: usize, batch: &mut Vec<Event<T>>) {
         let Some(cursor) = &mut self.cursor else { return };
-        if cursor.visit(max, batch) {
-            self.cursor = None;
-        }
+        cursor.visit(max, batch);
+        self.cursor.take_if(|cursor| cursor.left() == 0);
     }
 
     fn pop_from_slots(&mut self, max: usize, batch: &mut Vec<Event<T>>) {
         // Nothing was merged, as long as the handler keeps up.
-        if self.last_of.is_none() && self.initial_entries == 0 && self.live == self.slots.len() {
+        if self.last_of.is_none() && self.live == self.slots.len() {
             let taken = self.live.min(max);
             batch.extend(self.slots.drain(..taken).flatten());
             self.live -= taken;
@@ -318,10 +319,6 @@ impl<T> EventQueue<T> {
                 self.base += 1;
                 continue;
             };
-            if batch.first().is_some_and(|first| first.is_initial() != event.is_initial()) {
-                self.slots.push_front(Some(event));
-                break;
-            }
             if let Some(last_of) = &mut self.last_of
                 && last_of.get(event.key()) == Some(&self.base)
             {
@@ -329,7 +326,6 @@ impl<T> EventQueue<T> {
             }
             self.base += 1;
             self.live -= 1;
-            self.initial_entries -= usize::from(event.is_initial());
             batch.push(event);
         }
     }
@@ -339,9 +335,8 @@ impl<T> EventQueue<T> {
             // What was taken back was not handled.
             return;
         }
-        let initial_ahead = self.cursor.as_ref().is_some_and(|cursor| !cursor.resync);
-        self.synced =
-            self.synced || self.begun && !initial_ahead && self.initial_entries == 0 && !self.in_hand;
+        let initial_ahead = self.cursor.as_ref().is_some_and(Cursor::is_initial);
+        self.synced = self.synced || self.begun && !initial_ahead && self.in_hand == 0;
     }
 }
 

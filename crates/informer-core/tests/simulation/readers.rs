@@ -33,6 +33,8 @@ pub(crate) struct Handler {
     initial: Option<BTreeMap<ObjectKey, Uid>>,
     begun: Duration,
     synced: bool,
+    /// It was told of something that does not belong to the initial set.
+    goes_on: bool,
     /// How often the server's history was replaced.
     epoch: u64,
     resyncs: BTreeMap<ObjectKey, u64>,
@@ -58,6 +60,7 @@ impl Handler {
             initial: None,
             begun: Duration::ZERO,
             synced: false,
+            goes_on: false,
             epoch: 0,
             resyncs: BTreeMap::new(),
         }
@@ -150,7 +153,8 @@ impl Handler {
         let queue = self.queue.lock();
         let (depth, synced) = (queue.depth(), queue.has_synced());
         drop(queue);
-        let most = self.plan.capacity + 2 * usize::from(NAMES);
+        // One per key of an initial set or a resync, and above the capacity a delete and an add of each.
+        let most = self.plan.capacity + 3 * usize::from(NAMES);
         assert!(depth <= most, "G16: {depth} events wait, of {most}");
         if synced {
             let initial = self.initial.as_ref().expect("G19: synced before the first list");
@@ -160,6 +164,8 @@ impl Handler {
 
     fn told(&mut self, now: Duration, event: Event<Obj>, server: &Server, coverage: &mut Coverage) {
         assert!(event.object().transformed, "G33: {event:?}");
+        assert!(!event.is_initial() || !self.goes_on, "G17: {event:?} comes after one that is not initial");
+        self.goes_on |= !event.is_initial();
         match event {
             Event::Added { key, object, initial } => {
                 assert!(!initial || !self.synced, "G19: {key} is initial although all was synced");

@@ -46,31 +46,31 @@ struct Naive {
     entries: Vec<Event<u32>>,
     merging: bool,
     merged: u64,
-    /// What a walk has still to visit; without a value where a change has overtaken it.
-    walk: Option<Vec<(ObjectKey, Option<Arc<u32>>)>>,
+    /// What the initial set or a resync has still to give, in the order of the keys.
+    walk: Vec<(ObjectKey, Arc<u32>)>,
     resync: bool,
     begun: bool,
-    in_hand: bool,
+    in_hand: usize,
+    resync_in_hand: bool,
     synced: bool,
 }
 
 impl Naive {
     fn push(&mut self, event: Event<u32>) {
-        let visited =
-            self.walk.iter_mut().flatten().find(|(key, value)| key == event.key() && value.is_some());
-        let overtakes = visited.map(|(_, value)| value.take()).is_some();
-        let event = match event {
-            event if !overtakes || self.resync => event,
-            Event::Deleted(_) => {
-                self.merged += 1;
-                return self.update_synced();
+        match self.walk.iter().position(|(key, _)| key == event.key()) {
+            None => self.enqueue(event),
+            Some(at) if self.resync => {
+                self.walk.remove(at);
+                self.enqueue(event);
             }
-            event => {
+            Some(at) => {
                 self.merged += 1;
-                Event::Added { key: event.key().clone(), object: Arc::clone(event.object()), initial: true }
+                match event {
+                    Event::Deleted(_) => drop(self.walk.remove(at)),
+                    event => self.walk[at].1 = Arc::clone(event.object()),
+                }
             }
-        };
-        self.enqueue(event);
+        }
         self.update_synced();
     }
 
@@ -80,8 +80,8 @@ impl Naive {
         let Some(at) = last.filter(|_| self.merging) else { return self.entries.push(event) };
         let merged = match (&self.entries[at], &event) {
             (Event::Deleted(_), _) => return self.entries.push(event),
-            (Event::Added { key, initial, .. }, Event::Updated { new, .. }) => {
-                Some(Event::Added { key: key.clone(), object: Arc::clone(new), initial: *initial })
+            (Event::Added { key, .. }, Event::Updated { new, .. }) => {
+                Some(Event::Added { key: key.clone(), object: Arc::clone(new), initial: false })
             }
             (Event::Updated { key, old, .. }, Event::Updated { new, reason, .. }) => {
                 let (old, new) = (Arc::clone(old), Arc::clone(new));
@@ -102,31 +102,27 @@ impl Naive {
 
     fn pop(&mut self, max: usize) -> Vec<Event<u32>> {
         self.handled();
+        let walked = max.min(self.walk.len());
         let mut batch = Vec::new();
-        if let Some(walk) = &mut self.walk {
-            while batch.len() < max && !walk.is_empty() {
-                let (key, Some(object)) = walk.remove(0) else { continue };
-                let (old, new, reason) = (Arc::clone(&object), Arc::clone(&object), UpdateReason::Resync);
-                batch.push(match self.resync {
-                    true => Event::Updated { key, old, new, reason },
-                    false => Event::Added { key, object, initial: true },
-                });
-            }
-            self.walk.take_if(|walk| walk.is_empty());
+        for (key, object) in self.walk.drain(..walked) {
+            let (old, new, reason) = (Arc::clone(&object), Arc::clone(&object), UpdateReason::Resync);
+            batch.push(match self.resync {
+                true => Event::Updated { key, old, new, reason },
+                false => Event::Added { key, object, initial: true },
+            });
         }
+        self.resync_in_hand = !batch.is_empty() && self.resync;
         if batch.is_empty() {
-            let first = self.entries.first().is_some_and(Event::is_initial);
-            let alike = self.entries.iter().take_while(|event| event.is_initial() == first).count();
-            batch = self.entries.drain(..alike.min(max)).collect();
+            batch = self.entries.drain(..max.min(self.entries.len())).collect();
             self.merging &= self.entries.len() > self.capacity / 2;
         }
-        self.in_hand = !batch.is_empty();
+        self.in_hand = batch.len();
         self.update_synced();
         batch
     }
 
     fn handled(&mut self) {
-        self.in_hand = false;
+        (self.in_hand, self.resync_in_hand) = (0, false);
         self.update_synced();
     }
 
@@ -137,26 +133,26 @@ impl Naive {
     }
 
     fn resync(&mut self, snapshot: &Snapshot<u32>) -> bool {
-        let begins = self.begun && self.walk.is_none() && !snapshot.is_empty();
-        if begins {
+        if self.begun && self.walk.is_empty() && !self.resync_in_hand {
             self.walk_over(snapshot, true);
+            return !self.walk.is_empty();
         }
-        begins
+        false
     }
 
     fn walk_over(&mut self, snapshot: &Snapshot<u32>, resync: bool) {
         let pending = |key: &ObjectKey| resync && self.entries.iter().any(|event| event.key() == key);
-        let walk: Vec<_> = snapshot
+        self.walk = snapshot
             .iter()
-            .map(|entry| (entry.key.clone(), (!pending(entry.key)).then(|| Arc::clone(entry.object()))))
+            .filter(|entry| !pending(entry.key))
+            .map(|entry| (entry.key.clone(), Arc::clone(entry.object())))
             .collect();
         self.resync = resync;
-        self.walk = (!walk.is_empty()).then_some(walk);
     }
 
     fn update_synced(&mut self) {
-        let ahead = self.walk.is_some() && !self.resync || self.entries.iter().any(Event::is_initial);
-        self.synced |= self.begun && !ahead && !self.in_hand;
+        let ahead = !self.walk.is_empty() && !self.resync;
+        self.synced |= self.begun && !ahead && self.in_hand == 0;
     }
 }
 
@@ -224,7 +220,7 @@ proptest! {
                     let taken = queue.take(max);
                     prop_assert!(taken.len() <= max);
                     // Fewer are given where a batch ends, but never none.
-                    let fewer = naive.walk.is_none() && !taken.is_empty();
+                    let fewer = naive.walk.is_empty() && !taken.is_empty();
                     let expected: Vec<_> =
                         naive.pop(if fewer { taken.len() } else { max }).iter().map(said).collect();
                     prop_assert_eq!(taken.iter().map(said).collect::<Vec<_>>(), expected);
@@ -242,10 +238,11 @@ proptest! {
                     prop_assert_eq!(queue.start_resync(reader.snapshot()), naive.resync(&reader.snapshot()));
                 }
             }
-            prop_assert_eq!(queue.depth(), naive.entries.len());
+            prop_assert_eq!(queue.depth(), naive.entries.len() + naive.walk.len());
+            prop_assert_eq!(queue.in_hand(), naive.in_hand);
             prop_assert_eq!(queue.merged(), naive.merged);
             prop_assert_eq!(queue.has_synced(), naive.synced);
-            prop_assert_eq!(queue.is_empty(), naive.entries.is_empty() && naive.walk.is_none());
+            prop_assert_eq!(queue.is_empty(), naive.entries.is_empty() && naive.walk.is_empty());
         }
     }
 }

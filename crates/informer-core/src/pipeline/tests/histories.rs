@@ -106,6 +106,8 @@ struct Reader {
     view: BTreeMap<ObjectKey, Arc<State>>,
     resyncs: bool,
     synced: bool,
+    /// It was told of something that does not belong to the initial set.
+    goes_on: bool,
 }
 
 impl Reader {
@@ -125,6 +127,8 @@ impl Reader {
     fn told(&mut self, event: Event<State>, store: &Snapshot<State>) {
         let newest = store.get(event.key()).map_or(u64::MAX, |record| record.object.stamp);
         assert!(event.object().stamp <= newest, "G2: the store is behind {event:?}");
+        assert!(!event.is_initial() || !self.goes_on, "G17: {event:?} after one that is not initial");
+        self.goes_on |= !event.is_initial();
         match event {
             Event::Added { key, object, initial } => {
                 assert!(!initial || !self.synced, "G19: {key} is initial although all was synced");
@@ -372,7 +376,7 @@ impl World {
     fn register(&mut self, capacity: usize, resyncs: bool) {
         let period = resyncs.then_some(Duration::from_secs(50));
         let (_, queue) = self.pipeline.register(self.now, capacity, period, || {});
-        self.readers.push(Reader { queue, view: BTreeMap::new(), resyncs, synced: false });
+        self.readers.push(Reader { queue, view: BTreeMap::new(), resyncs, synced: false, goes_on: false });
     }
 
     fn add_index(&mut self, modulus: u64) {
