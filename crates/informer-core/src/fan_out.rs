@@ -24,6 +24,10 @@ use crate::store::Snapshot;
 /// Events that registrations share at a time: whoever has the last of them in hand keeps them all.
 const BATCH: usize = 64;
 
+/// The shortest period of resyncs (G8): a shorter one is mostly a mistake of units, and would keep handlers busy with
+/// nothing else.
+pub const MIN_RESYNC: Duration = Duration::from_secs(1);
+
 /// All registrations of an informer.
 pub struct FanOut<T> {
     registrations: Vec<Registration<T>>,
@@ -45,6 +49,12 @@ struct Registration<T> {
     resync: Option<Resync>,
 }
 
+/// The period that resyncs come at when `asked` for: none if that is zero, else at least [`MIN_RESYNC`].
+#[must_use]
+pub fn resync_period(asked: Duration) -> Option<Duration> {
+    (!asked.is_zero()).then(|| asked.max(MIN_RESYNC))
+}
+
 struct Resync {
     period: Duration,
     /// `None` until the initial set is there.
@@ -59,8 +69,8 @@ impl<T> FanOut<T> {
     }
 
     /// Adds a registration whose queue merges from `capacity` events on. `wake` is called after events
-    /// were put into the queue, once for each batch, and when the queue ends; it must not block. `resync`: show the store again that
-    /// often.
+    /// were put into the queue, once for each batch, and when the queue ends; it must not block. `resync`: show the store again at
+    /// that [period](resync_period).
     pub fn add(
         &mut self,
         capacity: usize,
@@ -73,7 +83,7 @@ impl<T> FanOut<T> {
         if self.finished {
             queue.lock().finish();
         }
-        let resync = resync.filter(|period| !period.is_zero()).map(|period| Resync { period, due: None });
+        let resync = resync.and_then(resync_period).map(|period| Resync { period, due: None });
         self.registrations.push(Registration { id, queue: queue.clone(), wake: Box::new(wake), resync });
         (id, queue)
     }

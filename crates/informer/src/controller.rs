@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use informer_core::fan_out::{SharedQueue, resync_period};
 use informer_core::{Delta, DeltaQueue, Pipeline};
 use tokio::time::Instant;
 
@@ -91,9 +92,9 @@ pub struct Informer<T, S> {
 
 impl<T: Decode, S: ListWatch> Controller<T, S> {
     /// A controller of what `list_watch` lists, which holds `resource`. With a resync in the options, a
-    /// [`Delta::Sync`] comes that often.
+    /// [`Delta::Sync`] comes that often, at most once a second (G8).
     pub fn new(list_watch: S, resource: Resource, options: InformerOptions<T>) -> Self {
-        let resync = options.resync.filter(|period| !period.is_zero());
+        let resync = options.resync.and_then(resync_period);
         Self { reflector: Reflector::new(list_watch, resource, options), resync }
     }
 
@@ -160,7 +161,7 @@ impl<T: Decode, S: ListWatch> Informer<T, S> {
 
 struct Inline<T, H> {
     pipeline: Pipeline<T>,
-    queue: informer_core::fan_out::SharedQueue<T>,
+    queue: SharedQueue<T>,
     handler: H,
 }
 

@@ -130,7 +130,8 @@ impl<T> InformerOptions<T> {
         self
     }
 
-    /// Every handler sees the whole store again that often, unless it says otherwise (G8). Zero: never.
+    /// Every handler sees the whole store again that often, unless it says otherwise (G8). Zero: never; a period under 1 s is
+    /// raised to 1 s.
     #[must_use]
     pub fn resync(mut self, period: Duration) -> Self {
         self.resync = Some(period);

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use informer_core::fan_out::{RegistrationId, SharedQueue};
+use informer_core::fan_out::{RegistrationId, SharedQueue, resync_period};
 use tokio::sync::watch;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
@@ -58,7 +58,9 @@ pub(crate) struct RegistrationInner {
     phase: watch::Sender<Phase>,
     removed: AtomicBool,
     panics: AtomicU64,
-    /// Depth and merges of the queue, and whether it has synced.
+    /// The period of its resyncs, if it has any.
+    resync: Option<Duration>,
+    /// What was not handled yet, merges of the queue, and whether it has synced.
     queue: Box<dyn Fn() -> (usize, u64, bool) + Send + Sync>,
     unregister: Box<dyn Fn() + Send + Sync>,
     is_callback: bool,
@@ -187,6 +189,7 @@ impl RegistrationInner {
             name: self.name.clone(),
             depth,
             merged,
+            resync: self.resync,
             panics: self.panics.load(Ordering::Relaxed),
             has_synced,
         }
@@ -224,9 +227,9 @@ impl<T: Send + Sync + 'static> Shared<T> {
             }
         };
         let capacity = options.capacity.unwrap_or(DEFAULT_CAPACITY);
-        let resync = options.resync.or(default_resync);
+        let resync = options.resync.or(default_resync).and_then(resync_period);
         let (id, queue) = self.pipeline().register(self.now(), capacity, resync, wake);
-        let inner = Arc::new(self.registration_inner(id, &queue, options, is_callback));
+        let inner = Arc::new(self.registration_inner(id, &queue, options, resync, is_callback));
         if resync.is_some() {
             self.rescheduled.notify_one();
         }
@@ -242,6 +245,7 @@ impl<T: Send + Sync + 'static> Shared<T> {
         id: RegistrationId,
         queue: &SharedQueue<T>,
         options: &HandlerOptions,
+        resync: Option<Duration>,
         is_callback: bool,
     ) -> RegistrationInner {
         let (looked_at, shared) = (queue.clone(), Arc::downgrade(self));
@@ -270,6 +274,7 @@ impl<T: Send + Sync + 'static> Shared<T> {
             phase: watch::Sender::new(Phase::default()),
             removed: AtomicBool::new(false),
             panics: AtomicU64::new(0),
+            resync,
             queue: Box::new(move || {
                 let queue = looked_at.lock();
                 (queue.depth(), queue.merged(), queue.has_synced())

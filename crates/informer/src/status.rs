@@ -5,7 +5,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::Stream;
 use futures_util::stream::BoxStream;
@@ -155,10 +155,13 @@ pub struct StaleObject {
 pub struct RegistrationStatus {
     /// Its name.
     pub name: String,
-    /// Separate events that wait for it.
+    /// Events that it has not handled yet: those that wait separately, what is left of its initial set or of a resync, and
+    /// those that it has in hand, which are up to 64 and count until it has returned from all of them.
     pub depth: usize,
     /// Events that were merged into others because it is slow (G16).
     pub merged: u64,
+    /// How often it is shown everything again, if at all: what was asked for, but no less than 1 s (G8).
+    pub resync: Option<Duration>,
     /// Calls that panicked.
     pub panics: u64,
     /// Whether it has handled its initial set.

@@ -46,7 +46,7 @@ pub struct DemoArgs {
     /// Where the gateway listens; by default port 8888, or any free one if that is taken.
     #[arg(long, value_name = "ADDRESS")]
     pub addr: Option<SocketAddr>,
-    /// How often the handler is shown everything again; 0 for never.
+    /// How often the handler is shown everything again, at most once a second; 0 for never.
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration)]
     pub resync: Duration,
 }
@@ -74,7 +74,7 @@ pub struct WatchArgs {
     /// Which objects.
     #[command(flatten)]
     pub selection: SelectionArgs,
-    /// Show everything again this often, marked (resync), without asking the server.
+    /// Show everything again this often, at most once a second, marked (resync), without asking the server.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub resync: Option<Duration>,
     /// How each line looks.

@@ -153,7 +153,7 @@ async fn watch_of_several_resources_with_selectors_and_resyncs() {
         .create(&json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a",
             "namespace": "other", "labels": {"app": "a"}}, "spec": {}}))
         .unwrap();
-    let watching = it.start("watch po,Deployment pods -A -l app=a --resync 50ms");
+    let watching = it.start("watch po,Deployment pods -A -l app=a --resync 1s");
     let text = it
         .out
         .until(|text| {

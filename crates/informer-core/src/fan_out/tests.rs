@@ -255,6 +255,84 @@ fn a_registration_that_comes_when_all_is_over_gets_what_there_is_and_ends() {
     assert!(queue.is_over(), "nobody would ever end it");
 }
 
+/// A snapshot of so many objects.
+fn snapshot(objects: u32) -> Snapshot<u32> {
+    let mut store = crate::store::Store::new();
+    for name in 0..objects {
+        store.upsert(crate::Item::new(key(name), "u".into(), 1.into(), name));
+    }
+    store.publish();
+    store.reader().snapshot()
+}
+
+#[test]
+fn g16_the_depth_counts_what_an_initial_set_and_a_resync_have_still_to_give() {
+    let mut queue = EventQueue::new(10);
+    queue.start_initial(snapshot(5));
+    assert_eq!((queue.depth(), queue.in_hand()), (5, 0));
+    assert_eq!(queue.take(2).len(), 2);
+    assert_eq!((queue.depth(), queue.in_hand()), (3, 2));
+    // One that was given, one that was not, and one that is new.
+    for event in [updated(0), deleted(4), added(9)] {
+        queue.push(event);
+    }
+    assert_eq!((queue.depth(), queue.in_hand()), (4, 2));
+    queue.handled();
+    assert_eq!((queue.depth(), queue.in_hand()), (4, 0));
+    assert_eq!(queue.take(9).len(), 2, "the rest of the initial set");
+    assert_eq!(queue.take(9).len(), 2);
+    assert_eq!((queue.depth(), queue.in_hand()), (0, 2));
+    assert!(queue.start_resync(snapshot(5)));
+    queue.push(updated(3));
+    assert_eq!((queue.depth(), queue.in_hand()), (5, 2), "the change takes the place of the resync");
+}
+
+#[test]
+fn g19_an_initial_set_that_vanished_was_handled() {
+    let mut queue = EventQueue::new(10);
+    queue.start_initial(snapshot(2));
+    queue.push(deleted(1));
+    assert!(!queue.has_synced());
+    queue.push(deleted(0));
+    assert!(queue.has_synced() && queue.is_empty(), "nobody has to look into the queue for that");
+    assert_eq!(queue.merged(), 2);
+}
+
+#[test]
+fn g08_a_resync_waits_for_the_end_of_the_one_before() {
+    let mut queue = EventQueue::new(10);
+    queue.start_initial(snapshot(0));
+    assert!(queue.start_resync(snapshot(2)));
+    assert!(!queue.start_resync(snapshot(2)), "the first is still to be given");
+    assert_eq!(queue.take(9).len(), 2);
+    assert!(!queue.start_resync(snapshot(2)), "it is in hand");
+    queue.handled();
+    assert!(queue.start_resync(snapshot(2)));
+    assert!(!EventQueue::<u32>::new(1).start_resync(snapshot(2)), "before the initial set");
+}
+
+#[test]
+fn g08_a_period_under_a_second_is_raised_to_one() {
+    let mut fan_out = FanOut::<u32>::new();
+    for period in
+        [Duration::from_nanos(1), Duration::from_millis(999), Duration::from_secs(3), Duration::ZERO]
+    {
+        fan_out.add(4, Some(period), || {});
+    }
+    let snapshot = snapshot(1);
+    fan_out.start_initial(Duration::ZERO, &snapshot, None);
+    let queues: Vec<_> = fan_out.queues().map(|(_, queue)| queue.clone()).collect();
+    let mut begun = Vec::new();
+    while let Some(due) = fan_out.next_resync().filter(|due| *due <= Duration::from_secs(3)) {
+        queues.iter().for_each(|queue| _ = drain(&mut queue.lock()));
+        queues.iter().for_each(|queue| queue.lock().handled());
+        begun.push((due.as_secs(), fan_out.resync(due, &snapshot)));
+    }
+    assert_eq!(begun, [(1, 2), (2, 2), (3, 3)]);
+    assert_eq!(resync_period(Duration::ZERO), None);
+    assert_eq!(resync_period(Duration::MAX), Some(Duration::MAX));
+}
+
 #[test]
 fn g08_a_resync_period_without_end_never_comes() {
     let mut fan_out = FanOut::<u32>::new();

@@ -238,7 +238,8 @@ fn handler(rng: &mut Rng) -> HandlerPlan {
     HandlerPlan {
         capacity: one_of(rng, &[1, 2, 5, 1000]),
         speed: one_of(rng, &[Speed::Prompt, Speed::Prompt, Speed::Slow, Speed::Slow, Speed::Never]),
-        resync: one_of(rng, &[None, None, Some(7), Some(45)]).map(Duration::from_secs),
+        resync: one_of(rng, &[None, None, None, Some(30), Some(7_000), Some(45_000)])
+            .map(Duration::from_millis),
     }
 }
 

@@ -17,6 +17,9 @@ use crate::session::Obj;
 /// Events taken at a time.
 const BATCH: usize = 4;
 
+/// No resyncs come more often (G8).
+const LEAST_RESYNC: Duration = Duration::from_secs(1);
+
 pub(crate) struct Handler {
     pub(crate) id: RegistrationId,
     pub(crate) queue: SharedQueue<Obj>,
@@ -204,7 +207,7 @@ impl Handler {
     }
 
     fn resynced(&mut self, now: Duration, key: ObjectKey) {
-        let period = self.plan.resync.expect("G8: a resync that was not asked for");
+        let period = self.plan.resync.expect("G8: a resync that was not asked for").max(LEAST_RESYNC);
         let times = self.resyncs.entry(key).or_default();
         *times += 1;
         let due = now.saturating_sub(self.begun).as_millis() / period.as_millis();

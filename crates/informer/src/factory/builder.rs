@@ -68,7 +68,7 @@ impl SharedInformerFactoryBuilder {
     }
 
     /// Every handler sees the whole store again that often, unless it, its informer or its kind says otherwise
-    /// (G8).
+    /// (G8). Zero: never; a period under 1 s is raised to 1 s.
     #[must_use]
     pub fn resync(mut self, period: Duration) -> Self {
         self.defaults.resync = Some(period);
