@@ -277,7 +277,7 @@ impl<T: Send + Sync + 'static> Shared<T> {
             resync,
             queue: Box::new(move || {
                 let queue = looked_at.lock();
-                (queue.depth(), queue.merged(), queue.has_synced())
+                (queue.depth() + queue.in_hand(), queue.merged(), queue.has_synced())
             }),
             unregister: Box::new(move || {
                 let Some(shared) = shared.upgrade() else { return };

@@ -6,7 +6,7 @@ mod common;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{gate, note, notes, noting, object, scripted_informer, soon, status_where};
+use common::{gate, note, notes, noting, object, scripted_informer, soon, status_where, value_of};
 use futures_util::StreamExt;
 use informer::{Event, InformerState, Lister};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -15,14 +15,17 @@ use tokio::sync::mpsc;
 run_tests! {
     on_both_runtimes:
         g02_the_store_already_shows_what_a_handler_is_told,
+        g03_g16_a_filter_hears_of_a_border_that_was_crossed_behind_a_backlog,
         g15_a_callback_that_blocks_for_ever_delays_nobody,
         g15_a_panicking_handler_is_reported_and_gets_the_next_event,
         g16_the_backlog_of_a_slow_handler_is_bounded_and_merges_by_key,
+        g16_the_depth_of_a_handler_that_blocks_in_its_initial_set_counts_the_rest_of_it,
         g17_registering_during_churn_leaves_no_gap_and_no_duplicate;
     on_a_paused_clock:
         g03_g09_g17_every_registration_sees_a_legal_history_from_its_own_beginning,
         g08_resyncs_come_at_each_registrations_own_period_also_to_one_that_came_late,
-        g08_a_resync_without_end_or_with_nothing_to_show_does_no_harm;
+        g08_a_resync_without_end_or_with_nothing_to_show_does_no_harm,
+        g08_a_period_under_a_second_is_raised_to_one_and_the_status_says_so;
 }
 
 const BASE: u64 = 100;
@@ -99,17 +102,19 @@ async fn g15_a_callback_that_blocks_for_ever_delays_nobody() {
     informer.add_handler(|h| noting(h, other)).unwrap();
     let mut stream = informer.events().unwrap();
     informer.start();
-    script.list(BASE, &[object("a", 1, "1")]).await;
+    script.list(BASE, &[object("a", 1, "0")]).await;
     let (_, feed) = script.watch().await;
     soon(blocked.arrived.recv()).await.unwrap();
+    assert_eq!(notes(&mut other_notes, 1).await, ["add a=0 initial"]);
+    assert_eq!(note(&soon(stream.next()).await.unwrap()), "add a=0 initial");
     for step in 1..=20 {
         feed.send("MODIFIED", &object("a", BASE + step, &step.to_string()));
         soon(informer.wait_for(BASE + step)).await.unwrap();
     }
-    assert_eq!(notes(&mut other_notes, 1).await, ["add a=1 initial"]);
-    assert_eq!(note(&soon(stream.next()).await.unwrap()), "add a=1 initial");
-    for step in 2..=20 {
-        assert_eq!(note(&soon(stream.next()).await.unwrap()), format!("update a={}>{step}", step - 1));
+    for step in 1..=20 {
+        let update = format!("update a={}>{step}", step - 1);
+        assert_eq!(note(&soon(stream.next()).await.unwrap()), update);
+        assert_eq!(notes(&mut other_notes, 1).await, [update]);
     }
     let late = informer.add_handler(|h| h.on_add(|_, _| ())).unwrap();
     soon(late.synced()).await.unwrap();
@@ -171,7 +176,8 @@ async fn g16_the_backlog_of_a_slow_handler_is_bounded_and_merges_by_key() {
     }
     soon(informer.wait_for(version)).await.unwrap();
     let status = registration.status();
-    assert!(status.depth <= 7, "{status:?}");
+    // What it blocks on, its capacity, and one entry per key.
+    assert!(status.depth <= 1 + 4 + 3, "{status:?}");
     assert!(status.merged >= 3 * 200 - 7, "{status:?}");
     slow.open_once();
     let mut last = std::collections::BTreeMap::new();
@@ -181,6 +187,87 @@ async fn g16_the_backlog_of_a_slow_handler_is_bounded_and_merges_by_key() {
         let fresh = last.insert(name.to_owned(), value.rsplit('>').next().unwrap().to_owned()).is_none();
         assert_eq!(text.starts_with("add"), fresh, "{text}");
     }
+    informer.stop().await;
+}
+
+async fn g03_g16_a_filter_hears_of_a_border_that_was_crossed_behind_a_backlog() {
+    let (informer, mut script) = scripted_informer();
+    let (mut slow, mut wait) = gate();
+    let (sender, mut heard) = mpsc::unbounded_channel();
+    informer
+        .add_handler(|h| {
+            h.capacity(1).filter(|map| value_of(map).starts_with("in")).on_event(move |event| {
+                _ = sender.send(note(event));
+                if event.key().name() == "first" {
+                    wait();
+                }
+            })
+        })
+        .unwrap();
+    informer.start();
+    script.list(BASE, &[object("a", 1, "in 1")]).await;
+    let (_, feed) = script.watch().await;
+    assert_eq!(notes(&mut heard, 1).await, ["add a=in 1 initial"]);
+    feed.send("ADDED", &object("first", BASE + 1, "in 1"));
+    soon(slow.arrived.recv()).await.unwrap();
+    // All of it behind its back: an object that passes ceases to and goes, and its successor passes.
+    feed.send("ADDED", &object("filler", BASE + 2, "in 1"));
+    feed.send("MODIFIED", &object("a", BASE + 3, "out"));
+    feed.send("DELETED", &object("a", BASE + 4, "out"));
+    let mut successor = object("a", BASE + 5, "in 2");
+    successor["metadata"]["uid"] = "another".into();
+    feed.send("ADDED", &successor);
+    soon(informer.wait_for(BASE + 5)).await.unwrap();
+    slow.open_once();
+    let expected = ["add first=in 1", "add filler=in 1", "delete a=in 1 Known", "add a=in 2"];
+    assert_eq!(notes(&mut heard, 4).await, expected);
+    informer.stop().await;
+}
+
+async fn g16_the_depth_of_a_handler_that_blocks_in_its_initial_set_counts_the_rest_of_it() {
+    let (informer, mut script) = scripted_informer();
+    let (mut slow, mut wait) = gate();
+    let mut first = true;
+    let registration = informer
+        .add_handler(|h| {
+            h.on_event(move |_| {
+                if std::mem::take(&mut first) {
+                    wait();
+                }
+            })
+        })
+        .unwrap();
+    informer.start();
+    let objects: Vec<_> = (1..=100).map(|number| object(&format!("o{number}"), number, "1")).collect();
+    script.list(BASE, &objects).await;
+    let (_, feed) = script.watch().await;
+    soon(slow.arrived.recv()).await.unwrap();
+    assert_eq!(registration.status().depth, 100, "{registration:?}");
+    feed.send("ADDED", &object("new", BASE + 1, "1"));
+    soon(informer.wait_for(BASE + 1)).await.unwrap();
+    assert_eq!(registration.status().depth, 101, "{registration:?}");
+    slow.open_once();
+    soon(registration.synced()).await.unwrap();
+    informer.stop().await;
+}
+
+async fn g08_a_period_under_a_second_is_raised_to_one_and_the_status_says_so() {
+    let (informer, mut script) = scripted_informer();
+    informer.start();
+    script.list(BASE, &[object("a", 1, "1")]).await;
+    let (_, _feed) = script.watch().await;
+    status_where(&informer, |status| matches!(status.state, InformerState::Watching { .. })).await;
+    let options = informer::HandlerOptions::new().name("hasty").resync(Duration::from_nanos(1));
+    let mut hasty = informer.events_with(&options).unwrap();
+    let begun = tokio::time::Instant::now();
+    for _ in 0..=10 {
+        hasty.next().await.unwrap();
+    }
+    assert!(begun.elapsed() >= Duration::from_secs(10), "ten resyncs in {:?}", begun.elapsed());
+    let off = informer.add_handler(|h| h.resync(Duration::ZERO)).unwrap();
+    let seldom = informer.add_handler(|h| h.resync(Duration::from_secs(600))).unwrap();
+    let periods = [&hasty.registration(), &off, &seldom].map(|one| one.status().resync);
+    assert_eq!(periods, [Some(Duration::from_secs(1)), None, Some(Duration::from_secs(600))]);
     informer.stop().await;
 }
 

@@ -176,8 +176,8 @@ on_both_arms!(g16_a_backlog_is_bounded_by_capacity_and_keys_and_ends_in_the_newe
     assert_eq!(roomy.counts().events(), 3 + 1 + 15 * 5 + 1);
     for observer in [&slow, &unread] {
         let status = observer.registration().status();
-        // Capacity, one entry of each of four keys, and two of one that is replaced.
-        assert!(status.depth <= 4 + 4 + 2, "{status:?}");
+        // Capacity, one entry of each of four keys, and two of one that is replaced; as much was taken at once at most.
+        assert!(status.depth <= 2 * (4 + 4 + 2), "{status:?}");
         assert!(status.merged >= 50, "{status:?}");
     }
     keeper.open();
