@@ -29,7 +29,7 @@ pub trait EventHandler<T>: Send + 'static {
         _ = (old, new, reason);
     }
 
-    /// An object is gone.
+    /// An object is gone. What this handler was last given of it is `deleted.old`.
     fn on_delete(&mut self, deleted: &Deleted<T>) {
         _ = deleted;
     }

@@ -33,6 +33,7 @@ const REMEMBERED: usize = 50_000;
 /// - G4: states of an object come in the order of their versions, and one call at a time.
 /// - G5: another UID is a delete and an add.
 /// - G8: a resync only where one was asked for ([`resyncing`](Self::resyncing)), and without a change.
+/// - G17: the initial set comes before all else.
 pub struct History<T> {
     name: String,
     inner: Mutex<Inner<T>>,
@@ -326,8 +327,10 @@ impl<T: Identified> Inner<T> {
         }
         ensure!(key.namespace() == &**namespace && key.name() == &**name, "the object is {namespace}/{name}");
         match event {
-            Event::Added { .. } => {
+            Event::Added { initial, .. } => {
                 ensure!(before.is_none(), "G3: added twice");
+                let begins = self.counts.events() == self.counts.initial;
+                ensure!(begins || !initial, "G17: initial, after an event that is not");
                 if let Some(end) = self.gone.get(&**uid) {
                     let later = !compare(end, version).is_gt() || self.goes_back;
                     ensure!(later, "G3: {uid} at {version} is back from the dead");
