@@ -24,5 +24,4 @@ pub use event::{Deleted, Event, FinalState, UpdateReason};
 pub use key::{ObjectKey, ParseObjectKeyError};
 pub use object::{Item, Record};
 pub use pipeline::Pipeline;
-pub use store::panic_message;
 pub use version::{ResourceVersion, Uid};

@@ -44,7 +44,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 
-pub use index::{Index, IndexError, IndexFault, IndexValues, panic_message};
+pub use index::{Index, IndexError, IndexFault, IndexValues};
 pub use replace::{ReplaceChange, Replacement};
 pub use snapshot::{Entry, IndexHits, Objects, Snapshot};
 

@@ -18,12 +18,12 @@ pub use builder::SharedInformerFactoryBuilder;
 pub use for_resource::ForResource;
 
 use crate::decode::{self, Decode};
-use crate::options::InformerOptions;
+use crate::options::{InformerOptions, Transform};
 use crate::shared::Shared;
 use crate::shared_informer::STOP_DEADLINE;
 use crate::source::{KubeSource, ListWatch};
 use crate::{Error, Lazy, Resource, Scope, SharedInformer, Status, TypedResource};
-use builder::Defaults;
+use builder::{Defaults, MetadataTransform};
 use registry::{Collection, Registry};
 
 /// Makes informers and shares them: asking twice for the same collection gives the same informer, with one
@@ -314,9 +314,10 @@ impl SharedInformerFactory {
         K: kube::Resource + Decode,
     {
         options = options.checked_identity();
-        for (name, change) in &self.inner.defaults.metadata_transforms {
+        for MetadataTransform { name, added_at, change } in &self.inner.defaults.metadata_transforms {
             let change = Arc::clone(change);
-            options = options.transform(name.clone(), move |object: &mut K| change(object.meta_mut()));
+            let change = Arc::new(move |object: &mut K| change(object.meta_mut()));
+            options.transforms.push(Transform { name: name.clone(), added_at, change });
         }
         self.informer_as(resource, options)
     }

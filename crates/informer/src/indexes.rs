@@ -12,6 +12,7 @@ pub const NODE_NAME: &str = "node-name";
 
 /// Files objects under the UIDs of their owners, all of them.
 #[must_use]
+#[track_caller]
 pub fn by_owner_uid<K: Resource>() -> Index<K> {
     Index::new(OWNER_UID, |object: &K, values| {
         let owners = object.meta().owner_references.iter().flatten();
@@ -21,6 +22,7 @@ pub fn by_owner_uid<K: Resource>() -> Index<K> {
 
 /// Files Pods under the node that they are assigned to, if they are.
 #[must_use]
+#[track_caller]
 pub fn by_node_name() -> Index<Pod> {
     Index::new(NODE_NAME, |pod: &Pod, values| {
         let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());

@@ -3,6 +3,7 @@
 use std::any::TypeId;
 use std::fmt;
 use std::ops::RangeInclusive;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -70,6 +71,8 @@ pub(crate) struct WireOptions {
 /// A named change that is made to each object before anything sees it (G33).
 pub(crate) struct Transform<T> {
     pub(crate) name: String,
+    /// Where it was added to the options, or to the factory's builder.
+    pub(crate) added_at: &'static Location<'static>,
     pub(crate) change: Arc<TransformFn<T>>,
 }
 
@@ -211,14 +214,18 @@ impl<T> InformerOptions<T> {
     /// keeps keys, UIDs and versions of its own, as the server sent them.
     /// An object for which it returns an error is treated as undecodable (G30). Called in the order given.
     ///
-    /// `name` stands for the function when options are compared (G23) and in errors.
+    /// `name` stands for the function when options are compared (G23) and in errors. The error that it returns becomes a
+    /// part of the status, so its text must not quote the object (G34). That it panics is told by its name, the place of
+    /// this call and the object's key, never by the text of the panic.
     #[must_use]
+    #[track_caller]
     pub fn transform(
         mut self,
         name: impl Into<String>,
         change: impl Fn(&mut T) -> Result<(), String> + Send + Sync + 'static,
     ) -> Self {
-        self.transforms.push(Transform { name: name.into(), change: Arc::new(change) });
+        let added_at = Location::caller();
+        self.transforms.push(Transform { name: name.into(), added_at, change: Arc::new(change) });
         self
     }
 
@@ -297,12 +304,13 @@ impl Fingerprint {
 }
 
 impl<T> Transform<T> {
-    /// Runs the transform; a panic is an error.
+    /// Runs the transform; a panic is an error, without its text, which may quote the object (G34).
     pub(crate) fn run(&self, object: &mut T) -> Result<(), String> {
-        let run = std::panic::AssertUnwindSafe(|| (self.change)(object));
-        let outcome = std::panic::catch_unwind(run)
-            .unwrap_or_else(|panic| Err(format!("panicked: {}", informer_core::panic_message(&*panic))));
-        outcome.map_err(|message| format!("transform {}: {message}", self.name))
+        let Self { name, added_at, change } = self;
+        match catch_unwind(AssertUnwindSafe(|| change(object))) {
+            Ok(outcome) => outcome.map_err(|message| format!("transform {name}: {message}")),
+            Err(_) => Err(format!("transform {name} panicked (added at {added_at})")),
+        }
     }
 }
 
@@ -340,7 +348,7 @@ impl<T> Clone for InformerOptions<T> {
 
 impl<T> Clone for Transform<T> {
     fn clone(&self) -> Self {
-        Self { name: self.name.clone(), change: Arc::clone(&self.change) }
+        Self { name: self.name.clone(), added_at: self.added_at, change: Arc::clone(&self.change) }
     }
 }
 

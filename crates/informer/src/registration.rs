@@ -6,6 +6,7 @@ mod signal;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::panic::Location;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
@@ -54,6 +55,8 @@ pub(crate) struct RegistrationInner {
     /// Wakes whoever takes events from the queue.
     pub(crate) signal: Signal,
     /// Counts the task that waits for the end of the handler, while there is one.
+    /// Where it was added.
+    added_at: &'static Location<'static>,
     tracked: Mutex<Option<TaskTrackerToken>>,
     phase: watch::Sender<Phase>,
     removed: AtomicBool,
@@ -234,6 +237,7 @@ impl<T: Send + Sync + 'static> Shared<T> {
             self.rescheduled.notify_one();
         }
         // Whatever came before this line is in the queue, where the first look finds it.
+    #[track_caller]
         _ = wake_target.set(Arc::downgrade(&inner));
         inner.publish_synced();
         self.registrations().push(Arc::clone(&inner));
@@ -266,6 +270,7 @@ impl<T: Send + Sync + 'static> Shared<T> {
                     last_error: None,
                 },
             }),
+    #[track_caller]
             signal: Signal::new(),
             tracked: Mutex::new(None),
             is_started: Box::new(move || {
@@ -283,6 +288,7 @@ impl<T: Send + Sync + 'static> Shared<T> {
                 let Some(shared) = shared.upgrade() else { return };
                 shared.pipeline().unregister(id);
                 shared.registrations().retain(|registration| !registration.is_removed());
+            added_at: Location::caller(),
             }),
             is_callback,
             stopping: self.stopping.clone(),

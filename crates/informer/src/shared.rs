@@ -133,8 +133,9 @@ impl<T> Shared<T> {
     }
 
     pub(crate) fn report_faults(&self, faults: Vec<IndexFault>) {
-        for IndexFault { index, key, message } in faults {
-            self.report("index", format!("index {index} panicked on {key}, which it leaves out: {message}"));
+        for IndexFault { index, made_at, key } in faults {
+            let message = format!("index {index} panicked on {key}, which it leaves out (made at {made_at})");
+            self.report("index", message);
         }
     }
 
@@ -170,8 +171,8 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Ends the informer's part in all registrations; called once, by its task or for want of one.
-    pub(crate) fn finish(&self) {
+    /// Ends the informer's part in all registrations; by the end of its task, or for want of one.
+    fn finish(&self) {
         self.pipeline().finish();
         self.live.send_modify(|live| live.state = InformerState::Stopped);
         self.reached.send_modify(|reached| reached.stopped = true);

@@ -75,6 +75,7 @@ impl<T: Decode> SharedInformer<T> {
     /// # Ok(())
     /// # }
     /// ```
+    #[track_caller]
     #[must_use]
     pub fn new(list_watch: impl ListWatch, resource: Resource, options: InformerOptions<T>) -> Self {
         let scope = options.scope(&Scope::all(), resource.namespaced);
@@ -97,7 +98,7 @@ impl<T: Decode> SharedInformer<T> {
             let supported = supported.is_none_or(|known| known.load(Ordering::Relaxed));
             let reflector = Reflector::on_clock(list_watch, &shared.resource, options, shared.epoch)
                 .streaming_lists(supported);
-            let run = AssertUnwindSafe(reflector.run(SharedSink::new(Arc::clone(&shared)))).catch_unwind();
+            let run = AssertUnwindSafe(reflector.run(SharedSink::new(Arc::clone(shared)))).catch_unwind();
             tokio::select! {
                 ended = run => {
                     if let Err(panic) = ended {
@@ -108,7 +109,6 @@ impl<T: Decode> SharedInformer<T> {
                 }
                 () = shared.stopping.cancelled() => {}
             }
-            shared.finish();
         };
         let owner = Arc::new(Owner::new(shared.stopping.clone(), Box::pin(driver)));
         Self { shared, owner, default_resync, callbacks_own }
@@ -154,12 +154,16 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     }
 
     /// Adds a handler of closures, before or after the start. It first gets what the store holds, as adds
-    /// with `initial`, then what follows (G17).
+    /// with `initial`, then what follows (G17). Status and logs name the place of this call.
+    ///
+    /// A handler that keeps a lister or handle of this informer keeps it running after its factory is dropped, as every
+    /// owner does: stop it, shut the factory down, or [remove](Registration::remove) the registration.
     ///
     /// # Errors
     /// [`Error::Stopped`].
     pub fn add_handler(&self, build: impl FnOnce(Handlers<T>) -> Handlers<T>) -> Result<Registration, Error> {
         let (options, handler) = build(Handlers::new()).split();
+    #[track_caller]
         self.add_boxed(handler, &options)
     }
 
@@ -169,6 +173,7 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     /// [`Error::Stopped`].
     pub fn add_event_handler(&self, handler: impl EventHandler<T>) -> Result<Registration, Error> {
         self.add_boxed(Box::new(handler), &HandlerOptions::new())
+    #[track_caller]
     }
 
     /// Adds a handler with options, such as a resync period of its own (client-go's
@@ -178,6 +183,7 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     /// [`Error::Stopped`].
     pub fn add_event_handler_with(
         &self,
+    #[track_caller]
         handler: impl EventHandler<T>,
         options: &HandlerOptions,
     ) -> Result<Registration, Error> {
@@ -186,6 +192,7 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
 
     fn add_boxed(
         &self,
+    #[track_caller]
         handler: Box<dyn EventHandler<T>>,
         options: &HandlerOptions,
     ) -> Result<Registration, Error> {
@@ -205,6 +212,7 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     /// [`Error::Stopped`].
     pub fn events(&self) -> Result<EventStream<T>, Error> {
         self.events_with(&HandlerOptions::new())
+    #[track_caller]
     }
 
     /// The events as a stream, with options.
@@ -213,6 +221,7 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     /// [`Error::Stopped`].
     pub fn events_with(&self, options: &HandlerOptions) -> Result<EventStream<T>, Error> {
         let (registration, queue) = self.shared.register(options, self.default_resync, false)?;
+    #[track_caller]
         Ok(EventStream::new(Arc::clone(&self.shared), Arc::clone(&self.owner), registration, queue))
     }
 
@@ -227,14 +236,17 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     ///
     /// # Cancel safety
     /// Dropping the future gives the index up, unless the store is small: then it was added at the first poll.
-    pub async fn add_index(
+    #[track_caller]
+    pub fn add_index(
         &self,
         name: &str,
         values: impl Fn(&T, &mut IndexValues) + Send + Sync + 'static,
-    ) -> Result<Index<T>, Error> {
+    ) -> impl Future<Output = Result<Index<T>, Error>> + Send {
         let index = Index::new(name, values);
-        self.add_ready_index(&index).await?;
-        Ok(index)
+        async move {
+            self.add_ready_index(&index).await?;
+            Ok(index)
+        }
     }
 
     /// Adds an index made elsewhere, such as those of [`indexes`](crate::indexes). Adding the same one again
@@ -393,15 +405,18 @@ impl<T: HasLabels + Send + Sync + 'static> SharedInformer<T> {
     ///
     /// # Cancel safety
     /// As for [`add_index`](Self::add_index).
-    pub async fn add_label_index(&self, key: &str) -> Result<Index<T>, Error> {
-        if let Some(index) = self.shared.reader.snapshot().label_index(key) {
-            return Ok(index.clone());
-        }
+    #[track_caller]
+    pub fn add_label_index(&self, key: &str) -> impl Future<Output = Result<Index<T>, Error>> + Send {
         let index = Index::label(key, |object: &T, key| object.label(key));
-        match self.add_ready_index(&index).await {
-            Ok(()) => Ok(index),
-            // Somebody else was faster.
-            Err(error) => self.shared.reader.snapshot().label_index(key).cloned().ok_or(error),
+        async move {
+            if let Some(index) = self.shared.reader.snapshot().label_index(key) {
+                return Ok(index.clone());
+            }
+            match self.add_ready_index(&index).await {
+                Ok(()) => Ok(index),
+                // Somebody else was faster.
+                Err(error) => self.shared.reader.snapshot().label_index(key).cloned().ok_or(error),
+            }
         }
     }
 }

@@ -56,7 +56,8 @@ impl Io {
         let out = self.out.clone();
         tokio::select! {
             written = tokio::task::spawn_blocking(move || out.write(&text)) => {
-                written.unwrap_or_else(|error| Err(io::Error::other(error)))
+                // Not the text of a panic, which may quote what was to be written.
+                written.unwrap_or_else(|_| Err(io::Error::other("writing was broken off")))
             }
             () = self.stop.cancelled() => Ok(()),
         }

@@ -1,9 +1,8 @@
 //! Indexes: named functions from an object to any number of values, and the keys filed under each value.
 
-use std::any::Any;
 use std::cmp::Ordering;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
 
 use super::records::Slot;
@@ -20,6 +19,7 @@ pub struct Index<T>(Arc<Definition<T>>);
 
 struct Definition<T> {
     name: Box<str>,
+    made_at: &'static Location<'static>,
     label: Option<Box<str>>,
     values: Box<IndexFn<T>>,
 }
@@ -52,25 +52,29 @@ pub enum IndexError {
     },
 }
 
-/// An index function panicked on an object, which is left out of that index.
+/// An index function panicked on an object, which is left out of that index. Without the panic's text, which may quote
+/// the object (G34).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexFault {
     /// The name of the index.
     pub index: String,
+    /// Where the index was made.
+    pub made_at: &'static Location<'static>,
     /// The object.
     pub key: ObjectKey,
-    /// What the panic said.
-    pub message: String,
 }
 
 impl<T> Index<T> {
-    /// An index named `name`.
+    /// An index named `name`. Reports of a panic of `values` name the place of this call.
+    #[track_caller]
     pub fn new(name: &str, values: impl Fn(&T, &mut IndexValues) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(Definition { name: name.into(), label: None, values: Box::new(values) }))
+        let made_at = Location::caller();
+        Self(Arc::new(Definition { name: name.into(), made_at, label: None, values: Box::new(values) }))
     }
 
     /// An index over the values of the label `label`, read by `value`. It is named `label:<label>`, and
     /// selectors that ask for values of this label use it (G12): what it files under a value is taken to have that label.
+    #[track_caller]
     pub fn label(
         label: &str,
         value: impl for<'a> Fn(&'a T, &str) -> Option<&'a str> + Send + Sync + 'static,
@@ -78,6 +82,7 @@ impl<T> Index<T> {
         let key: Box<str> = label.into();
         Self(Arc::new(Definition {
             name: format!("label:{label}").into(),
+            made_at: Location::caller(),
             label: Some(label.into()),
             values: Box::new(move |object, values| values.extend(value(object, &key))),
         }))
@@ -153,8 +158,9 @@ impl<T> Postings<T> {
     ) {
         let before = old.map_or_else(Vec::new, |old| self.values(old).unwrap_or_default());
         let after = new.map_or_else(Vec::new, |new| {
-            self.values(new).unwrap_or_else(|message| {
-                faults.push(IndexFault { index: self.index.name().into(), key: key.clone(), message });
+            self.values(new).unwrap_or_else(|| {
+                let Definition { name, made_at, .. } = &*self.index.0;
+                faults.push(IndexFault { index: name.to_string(), made_at, key: key.clone() });
                 Vec::new()
             })
         });
@@ -188,16 +194,15 @@ impl<T> Postings<T> {
         self.keys.seek(above).next().map(|(posting, _)| posting)
     }
 
-    /// Sorted and without duplicates; the text of the panic if the function panicked.
-    fn values(&self, object: &T) -> Result<Vec<Arc<str>>, String> {
+    /// Sorted and without duplicates; nothing if the function panicked.
+    fn values(&self, object: &T) -> Option<Vec<Arc<str>>> {
         let mut values = IndexValues::default();
         // The function gets the object and an empty list only, so no broken state survives a panic.
-        catch_unwind(AssertUnwindSafe(|| (self.index.0.values)(object, &mut values)))
-            .map_err(|panic| panic_message(&*panic))?;
+        catch_unwind(AssertUnwindSafe(|| (self.index.0.values)(object, &mut values))).ok()?;
         let mut values = values.0;
         values.sort_unstable();
         values.dedup();
-        Ok(values)
+        Some(values)
     }
 
     /// The text that other postings of this value use already, so that each value is kept once.
@@ -213,13 +218,4 @@ impl<T> Clone for Postings<T> {
     fn clone(&self) -> Self {
         Self { index: self.index.clone(), keys: self.keys.clone() }
     }
-}
-
-/// The text of a panic's payload.
-pub fn panic_message(panic: &(dyn Any + Send)) -> String {
-    panic
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "the panic carried no text".to_owned())
 }

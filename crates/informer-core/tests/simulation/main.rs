@@ -118,7 +118,9 @@ fn play(plan: &Plan, traced: bool) -> Result<(Coverage, Vec<String>), Broken> {
 }
 
 fn broken(panic: &(dyn std::any::Any + Send), trace: Vec<String>) -> Broken {
-    Broken { what: informer_core::panic_message(panic), trace }
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    Broken { what: text.unwrap_or_else(|| "the panic carried no text".to_owned()), trace }
 }
 
 fn replay(seed: u64) {

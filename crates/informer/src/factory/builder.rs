@@ -3,6 +3,7 @@
 use std::any::TypeId;
 use std::collections::HashMap;
 use std::fmt;
+use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,10 +36,17 @@ pub(super) struct Defaults {
     resync_of_resource: HashMap<Resource, Duration>,
     page_size: Option<Option<u32>>,
     wire_format: Option<WireFormat>,
-    pub(super) metadata_transforms: Vec<(String, Arc<MetadataTransform>)>,
+    pub(super) metadata_transforms: Vec<MetadataTransform>,
 }
 
-type MetadataTransform = dyn Fn(&mut ObjectMeta) -> Result<(), String> + Send + Sync;
+/// A transform of whatever has metadata.
+pub(super) struct MetadataTransform {
+    pub(super) name: String,
+    pub(super) added_at: &'static Location<'static>,
+    pub(super) change: Arc<ChangeMetadata>,
+}
+
+type ChangeMetadata = dyn Fn(&mut ObjectMeta) -> Result<(), String> + Send + Sync;
 
 impl SharedInformerFactoryBuilder {
     pub(super) fn new(client: Client) -> Self {
@@ -99,13 +107,15 @@ impl SharedInformerFactoryBuilder {
 
     /// Changes the metadata of every object of typed, dynamic and metadata-only informers before anything sees
     /// it (G33), such as dropping annotations; informers of structs of your own have none to change. See [`InformerOptions::transform`].
+    #[track_caller]
     #[must_use]
     pub fn transform_metadata(
         mut self,
         name: impl Into<String>,
         change: impl Fn(&mut ObjectMeta) -> Result<(), String> + Send + Sync + 'static,
     ) -> Self {
-        self.defaults.metadata_transforms.push((name.into(), Arc::new(change)));
+        let (added_at, change) = (Location::caller(), Arc::new(change));
+        self.defaults.metadata_transforms.push(MetadataTransform { name: name.into(), added_at, change });
         self
     }
 
@@ -113,6 +123,7 @@ impl SharedInformerFactoryBuilder {
     ///
     /// # Panics
     /// Outside of a tokio runtime, which the informers will run on.
+    #[track_caller]
     #[must_use]
     pub fn build(self) -> SharedInformerFactory {
         let Self { client, defaults } = self;

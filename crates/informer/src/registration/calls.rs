@@ -212,10 +212,10 @@ impl<T: Send + Sync + 'static> Lane<T> {
     /// Its drop is the user's code as well and may block or panic.
     fn drop_here(&self, held: Held<T>) {
         let Held { handler, took: _, ending, dropped } = held;
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(handler))) {
-            let message = informer_core::panic_message(&*panic);
-            let name = &self.inner.name;
-            self.shared.report("handler", format!("{name} panicked when it was dropped: {message}"));
+        if catch_unwind(AssertUnwindSafe(|| drop(handler))).is_err() {
+            let RegistrationInner { name, added_at, .. } = &*self.inner;
+            self.shared
+                .report("handler", format!("{name} panicked when it was dropped (added at {added_at})"));
         }
         // The registration has ended before its task says so.
         drop(ending);
@@ -282,8 +282,9 @@ fn call_one<T: Send + Sync + 'static>(
     if let Err(panic) = outcome {
         inner.panics.fetch_add(1, Ordering::Relaxed);
         count(&shared.meter.handler_panics, 1);
-        let message = informer_core::panic_message(&*panic);
-        shared.report("handler", format!("{} panicked on {}: {message}", inner.name, event.key()));
+        // Not the text of the panic, which may quote the object (G34).
+        let RegistrationInner { name, added_at, .. } = inner;
+        shared.report("handler", format!("{name} panicked on {} (added at {added_at})", event.key()));
     }
 }
 
