@@ -107,7 +107,7 @@ async fn status_after<T: Send + std::marker::Sync + 'static>(
         if matches!(status.state, InformerState::Watching { .. }) && listed >= status.objects as u64 {
             return Ok(status);
         }
-        let failed = matches!(status.state, InformerState::Stopped | InformerState::Degraded { .. });
+        let failed = matches!(status.state, InformerState::Stopped { .. } | InformerState::Degraded { .. });
         if failed && phase == Phase::First {
             bail!("the informer does not sync: {:?}", status.recent_errors);
         }

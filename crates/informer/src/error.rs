@@ -4,6 +4,8 @@ use std::fmt;
 
 use informer_core::store::IndexError;
 
+use crate::status::StopCause;
+
 /// An error of this crate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -12,10 +14,12 @@ pub enum Error {
     #[error("{0}")]
     NotSynced(NotSynced),
     /// The informer has stopped, so what was asked for will not happen.
-    #[error("the informer of {informer} has stopped; ask the factory for it again, or make a new one")]
+    #[error("the informer of {informer} has stopped{}", what_to_do(*cause))]
     Stopped {
         /// The informer.
         informer: String,
+        /// Why.
+        cause: StopCause,
     },
     /// The factory was shut down.
     #[error("the factory was shut down; build a new one")]
@@ -151,6 +155,19 @@ impl fmt::Display for UnknownResource {
             write!(f, " (API groups that did not answer: {})", self.unavailable.join(", "))?;
         }
         Ok(())
+    }
+}
+
+/// What to do when an informer has stopped.
+fn what_to_do(cause: StopCause) -> String {
+    match cause {
+        StopCause::Asked => "; ask the factory for it again, or make a new one".to_owned(),
+        StopCause::RuntimeEnded => format!(
+            ", because {cause}; build client, factory and informers on a runtime that lives as long as they are used (each `#[tokio::test]` has one of its own)"
+        ),
+        StopCause::Panicked => format!(
+            ", because {cause}; its panic was printed by the process's panic hook, and a new one may be asked for"
+        ),
     }
 }
 

@@ -30,7 +30,7 @@ use registry::{Collection, Registry};
 /// watch (client-go's `SharedInformerFactory`). Cloning is cheap, and all clones are the same factory.
 ///
 /// The factory holds its informers until [`stop`](Self::stop), [`shutdown`](Self::shutdown) or its own last
-/// drop (G24). What identifies a collection is resource, scope, selectors and type; asking for it again with
+/// drop (G24); they run on the runtime on which it was built, and end with that. What identifies a collection is resource, scope, selectors and type; asking for it again with
 /// contradictory other options is an error (G23).
 ///
 /// # Examples
@@ -73,7 +73,7 @@ impl SharedInformerFactory {
     /// The informer of a typed kind, in the factory's scope.
     ///
     /// # Errors
-    /// [`Error::ConflictingOptions`], [`Error::ShutDown`].
+    /// [`Error::ConflictingOptions`], [`Error::ShutDown`], [`Error::Stopped`] if the factory's runtime has ended.
     pub fn informer<K>(&self) -> Result<SharedInformer<K>, Error>
     where
         K: TypedResource + Decode,
@@ -84,7 +84,7 @@ impl SharedInformerFactory {
     /// The informer of a typed kind, with options.
     ///
     /// # Errors
-    /// [`Error::ConflictingOptions`], [`Error::ShutDown`].
+    /// [`Error::ConflictingOptions`], [`Error::ShutDown`], [`Error::Stopped`] if the factory's runtime has ended.
     pub fn informer_with<K>(&self, options: InformerOptions<K>) -> Result<SharedInformer<K>, Error>
     where
         K: TypedResource + Decode,
@@ -95,7 +95,7 @@ impl SharedInformerFactory {
     /// The informer of a typed kind's metadata: the server sends nothing else.
     ///
     /// # Errors
-    /// [`Error::ConflictingOptions`], [`Error::ShutDown`].
+    /// [`Error::ConflictingOptions`], [`Error::ShutDown`], [`Error::Stopped`] if the factory's runtime has ended.
     pub fn metadata<K>(
         &self,
         options: InformerOptions<PartialObjectMeta<K>>,
@@ -112,7 +112,7 @@ impl SharedInformerFactory {
     /// The informer of a typed kind that keeps the objects' bytes, and decodes on access: see [`Lazy`].
     ///
     /// # Errors
-    /// [`Error::ConflictingOptions`], [`Error::ShutDown`].
+    /// [`Error::ConflictingOptions`], [`Error::ShutDown`], [`Error::Stopped`] if the factory's runtime has ended.
     pub fn lazy<K: TypedResource + Decode>(&self) -> Result<SharedInformer<Lazy<K>>, Error> {
         self.lazy_with(InformerOptions::new())
     }
@@ -120,7 +120,7 @@ impl SharedInformerFactory {
     /// [`lazy`](Self::lazy), with options.
     ///
     /// # Errors
-    /// [`Error::ConflictingOptions`], [`Error::ShutDown`].
+    /// [`Error::ConflictingOptions`], [`Error::ShutDown`], [`Error::Stopped`] if the factory's runtime has ended.
     pub fn lazy_with<K: TypedResource + Decode>(
         &self,
         options: InformerOptions<Lazy<K>>,
@@ -131,7 +131,7 @@ impl SharedInformerFactory {
     /// The informer of a typed kind's metadata, kept as bytes and decoded on access.
     ///
     /// # Errors
-    /// [`Error::ConflictingOptions`], [`Error::ShutDown`].
+    /// [`Error::ConflictingOptions`], [`Error::ShutDown`], [`Error::Stopped`] if the factory's runtime has ended.
     pub fn lazy_metadata<K>(
         &self,
         options: InformerOptions<Lazy<PartialObjectMeta<K>>>,
@@ -147,7 +147,7 @@ impl SharedInformerFactory {
     /// use, or `DynamicObject`.
     ///
     /// # Errors
-    /// [`Error::ConflictingOptions`], [`Error::ShutDown`].
+    /// [`Error::ConflictingOptions`], [`Error::ShutDown`], [`Error::Stopped`] if the factory's runtime has ended.
     ///
     /// # Examples
     /// ```
@@ -193,7 +193,7 @@ impl SharedInformerFactory {
     /// yet (client-go's `InformerFor`).
     ///
     /// # Errors
-    /// [`Error::ConflictingOptions`], [`Error::ShutDown`].
+    /// [`Error::ConflictingOptions`], [`Error::ShutDown`], [`Error::Stopped`] if the factory's runtime has ended.
     pub fn informer_for<T: Decode, S: ListWatch>(
         &self,
         resource: Resource,
@@ -203,10 +203,11 @@ impl SharedInformerFactory {
         let options = self.inner.defaults.complete(&resource, options);
         let scope = options.scope(&self.inner.defaults.scope, resource.namespaced);
         let collection = Collection { type_id: TypeId::of::<T>(), resource, scope };
-        self.inner.registry.find_or_make(collection, &options.fingerprint(), |collection, learn| {
+        let runtime = &self.inner.runtime;
+        self.inner.registry.find_or_make(collection, runtime, &options.fingerprint(), |collection, learn| {
             let Collection { resource, scope, .. } = collection;
             let source = list_watch(resource, scope, &options);
-            let mut shared = Shared::new(resource.clone(), scope.clone(), self.inner.runtime.clone());
+            let mut shared = Shared::new(resource.clone(), scope.clone(), runtime.clone());
             shared.learn_streaming_lists = Some(learn);
             SharedInformer::from_parts(shared, source, options, false)
         })
@@ -245,7 +246,7 @@ impl SharedInformerFactory {
     /// The dynamic informer of a resource that is known already.
     ///
     /// # Errors
-    /// [`Error::ConflictingOptions`], [`Error::ShutDown`].
+    /// [`Error::ConflictingOptions`], [`Error::ShutDown`], [`Error::Stopped`] if the factory's runtime has ended.
     pub fn dynamic(
         &self,
         resource: Resource,

@@ -50,6 +50,11 @@
 //! - [`workqueue`] takes keys from events to the workers of a controller.
 //! - [`discovery`] knows what resources the server has.
 //!
+//! # The runtime
+//! Informers run on the tokio runtime on which their factory was built, or for those of their own on which they were;
+//! it needs its timers and I/O (`enable_all`). Whatever waits may be awaited on any tokio runtime with timers, and panics
+//! elsewhere. An informer stops when its runtime ends, and says so ([`StopCause::RuntimeEnded`]).
+//!
 //! # What is promised
 //! - **Store before handler**: when a handler hears of a change, the store shows it, or a later state.
 //! - **Legal histories**: per handler and object, added, updated any number of times, deleted. An object with the
@@ -89,6 +94,7 @@ mod options;
 pub mod reflector;
 mod registration;
 mod resource;
+mod runtime;
 mod seed;
 mod shared;
 mod shared_informer;
@@ -118,4 +124,4 @@ pub use options::InformerOptions;
 pub use registration::{Registration, Removal};
 pub use resource::{Resource, Scope, ScopeKind, TypedResource};
 pub use shared_informer::SharedInformer;
-pub use status::{InformerState, Status, StatusStream};
+pub use status::{InformerState, Status, StatusStream, StopCause};

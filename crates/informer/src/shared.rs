@@ -16,7 +16,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::error::Missing;
 use crate::registration::{RegistrationInner, leave_running_callback};
-use crate::status::{InformerState, Live, Meter, Reached, RegistrationStatus, Status, count};
+use crate::status::{InformerState, Live, Meter, Reached, RegistrationStatus, Status, StopCause, count};
 use crate::stopping::Stopping;
 use crate::{Error, Resource, Scope};
 
@@ -114,7 +114,13 @@ impl<T> Shared<T> {
     }
 
     pub(crate) fn stopped(&self) -> Error {
-        Error::Stopped { informer: self.name.clone() }
+        let cause = self.stopping.cause().unwrap_or(StopCause::Asked);
+        Error::Stopped { informer: self.name.clone(), cause }
+    }
+
+    /// Whether it stops though nobody wanted that, which those who wait must hear of even if it was synced.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.stopping.cause().is_some_and(|cause| cause != StopCause::Asked)
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
@@ -174,14 +180,15 @@ impl<T> Shared<T> {
     /// Ends the informer's part in all registrations; by the end of its task, or for want of one.
     fn finish(&self) {
         self.pipeline().finish();
-        self.live.send_modify(|live| live.state = InformerState::Stopped);
+        let cause = self.stopping.cause().unwrap_or(StopCause::Asked);
+        self.live.send_modify(|live| live.state = InformerState::Stopped { cause });
         self.reached.send_modify(|reached| reached.stopped = true);
     }
 
     /// Stops everything and waits for the tasks; callbacks that are still running after `deadline` are left
     /// behind. The callback that calls this, if one of the informer's own does, is not waited for.
     pub(crate) async fn stop(&self, deadline: Duration) {
-        self.stopping.cancel();
+        self.stopping.cancel(StopCause::Asked);
         let inside = leave_running_callback(&self.tasks, &self.finishing);
         self.tasks.close();
         self.finishing.close();
@@ -268,7 +275,22 @@ impl Owner {
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        self.stopping.cancel();
+        self.stopping.cancel(StopCause::Asked);
+    }
+}
+
+/// Finishes the informer when its task is dropped, whoever does that.
+pub(crate) struct Finishing<T>(pub(crate) Arc<Shared<T>>);
+
+impl<T> Drop for Finishing<T> {
+    fn drop(&mut self) {
+        // A task that nobody has stopped is dropped by its runtime, at its end.
+        if self.0.stopping.cancel(StopCause::RuntimeEnded) {
+            let message =
+                format!("{} in {} stops: {}", self.0.resource, self.0.scope, StopCause::RuntimeEnded);
+            self.0.report("runtime", message);
+        }
+        self.0.finish();
     }
 }
 

@@ -10,7 +10,6 @@ use futures_util::future::FutureExt;
 use futures_util::stream::{self, StreamExt};
 use informer_core::ResourceVersion;
 use informer_core::store::{Index, IndexError, IndexValues};
-use tokio::runtime::Handle;
 
 use crate::decode::Decode;
 use crate::error::NotSynced;
@@ -20,11 +19,11 @@ use crate::lister::Lister;
 use crate::options::InformerOptions;
 use crate::reflector::Reflector;
 use crate::registration::Registration;
-use crate::shared::{Owner, Shared, warning_if_unstarted};
+use crate::shared::{Finishing, Owner, Shared, warning_if_unstarted};
 use crate::sink::SharedSink;
 use crate::source::ListWatch;
-use crate::status::{InformerState, Status, StatusStream};
-use crate::{Error, HasLabels, Resource, Scope};
+use crate::status::{InformerState, Status, StatusStream, StopCause};
+use crate::{Error, HasLabels, Resource, Scope, runtime};
 
 /// How long [`SharedInformer::stop`] waits for callbacks.
 pub(crate) const STOP_DEADLINE: Duration = Duration::from_secs(30);
@@ -54,7 +53,7 @@ impl<T: Decode> SharedInformer<T> {
     /// decides what it lists.
     ///
     /// # Panics
-    /// Outside of a tokio runtime, which its task will run on.
+    /// Outside of a tokio runtime, which its task will run on; the panic names the place of this call.
     ///
     /// # Examples
     /// ```
@@ -75,11 +74,11 @@ impl<T: Decode> SharedInformer<T> {
     /// # Ok(())
     /// # }
     /// ```
-    #[track_caller]
     #[must_use]
+    #[track_caller]
     pub fn new(list_watch: impl ListWatch, resource: Resource, options: InformerOptions<T>) -> Self {
         let scope = options.scope(&Scope::all(), resource.namespaced);
-        let shared = Shared::new(resource, scope, Handle::current());
+        let shared = Shared::new(resource, scope, runtime::current());
         Self::from_parts(shared, list_watch, options, true)
     }
 
@@ -91,9 +90,10 @@ impl<T: Decode> SharedInformer<T> {
     ) -> Self {
         let shared = Arc::new(shared);
         let default_resync = options.resync.filter(|period| !period.is_zero());
-        let task_shared = Arc::clone(&shared);
+        // Made here, for a task that is never polled.
+        let finishing = Finishing(Arc::clone(&shared));
         let driver = async move {
-            let shared = task_shared;
+            let shared = &finishing.0;
             let supported = shared.learn_streaming_lists.as_ref();
             let supported = supported.is_none_or(|known| known.load(Ordering::Relaxed));
             let reflector = Reflector::on_clock(list_watch, &shared.resource, options, shared.epoch)
@@ -101,11 +101,11 @@ impl<T: Decode> SharedInformer<T> {
             let run = AssertUnwindSafe(reflector.run(SharedSink::new(Arc::clone(shared)))).catch_unwind();
             tokio::select! {
                 ended = run => {
-                    if let Err(panic) = ended {
-                        let message = informer_core::panic_message(&*panic);
-                        shared.report("list", format!("the informer's task panicked, so it stops: {message}"));
+                    if ended.is_err() {
+                        // Not the text of the panic, which may quote an object (G34).
+                        shared.report("list", format!("{} stops: {}", shared.name, StopCause::Panicked));
                     }
-                    shared.stopping.cancel();
+                    shared.stopping.cancel(ended.map_or(StopCause::Panicked, |()| StopCause::Asked));
                 }
                 () = shared.stopping.cancelled() => {}
             }
@@ -116,7 +116,8 @@ impl<T: Decode> SharedInformer<T> {
 }
 
 impl<T: Send + Sync + 'static> SharedInformer<T> {
-    /// Starts the informer and returns at once. Starting again, from whatever task, does nothing (G22).
+    /// Starts the informer and returns at once. Starting again, from whatever task or thread, does nothing (G22). If its
+    /// runtime has ended, it stops at once and says so.
     pub fn start(&self) {
         self.owner.start(&self.shared.tasks, &self.shared.runtime);
     }
@@ -162,8 +163,8 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     /// # Errors
     /// [`Error::Stopped`].
     pub fn add_handler(&self, build: impl FnOnce(Handlers<T>) -> Handlers<T>) -> Result<Registration, Error> {
-        let (options, handler) = build(Handlers::new()).split();
     #[track_caller]
+        let (options, handler) = build(Handlers::new()).split();
         self.add_boxed(handler, &options)
     }
 
@@ -172,8 +173,8 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     /// # Errors
     /// [`Error::Stopped`].
     pub fn add_event_handler(&self, handler: impl EventHandler<T>) -> Result<Registration, Error> {
-        self.add_boxed(Box::new(handler), &HandlerOptions::new())
     #[track_caller]
+        self.add_boxed(Box::new(handler), &HandlerOptions::new())
     }
 
     /// Adds a handler with options, such as a resync period of its own (client-go's
@@ -182,8 +183,8 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     /// # Errors
     /// [`Error::Stopped`].
     pub fn add_event_handler_with(
-        &self,
     #[track_caller]
+        &self,
         handler: impl EventHandler<T>,
         options: &HandlerOptions,
     ) -> Result<Registration, Error> {
@@ -191,8 +192,8 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     }
 
     fn add_boxed(
-        &self,
     #[track_caller]
+        &self,
         handler: Box<dyn EventHandler<T>>,
         options: &HandlerOptions,
     ) -> Result<Registration, Error> {
@@ -211,8 +212,8 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     /// # Errors
     /// [`Error::Stopped`].
     pub fn events(&self) -> Result<EventStream<T>, Error> {
-        self.events_with(&HandlerOptions::new())
     #[track_caller]
+        self.events_with(&HandlerOptions::new())
     }
 
     /// The events as a stream, with options.
@@ -220,8 +221,8 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     /// # Errors
     /// [`Error::Stopped`].
     pub fn events_with(&self, options: &HandlerOptions) -> Result<EventStream<T>, Error> {
-        let (registration, queue) = self.shared.register(options, self.default_resync, false)?;
     #[track_caller]
+        let (registration, queue) = self.shared.register(options, self.default_resync, false)?;
         Ok(EventStream::new(Arc::clone(&self.shared), Arc::clone(&self.owner), registration, queue))
     }
 
@@ -270,8 +271,8 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     /// before anyone has started the informer waits for that too, and says so in the log after 5 s (G22).
     ///
     /// # Errors
-    /// [`Error::Stopped`] if the informer stops before that; [`Error::NothingDecodes`] if the list has
-    /// objects and none of them can be decoded (G20).
+    /// [`Error::Stopped`] if the informer stops before that, or stopped at any time without being told to;
+    /// [`Error::NothingDecodes`] if the list has objects and none of them can be decoded (G20).
     ///
     /// # Cancel safety
     /// Dropping the future ends the wait and nothing else.
@@ -284,6 +285,8 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
         let reached = warning_if_unstarted(&self.shared.name, || self.owner.is_started(), synced).await;
         match reached {
             Ok((true, _)) => Ok(self.lister()),
+            // The store is as it was when that happened, and who asks now would take it for the cluster.
+            _ if self.shared.has_failed() => Err(self.shared.stopped()),
             Ok((false, Some(hopeless))) => Err(hopeless),
             Ok((false, None)) | Err(_) => Err(self.shared.stopped()),
         }
@@ -385,7 +388,7 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
                 return None;
             }
             let status = { reader.0.upgrade()?.status() };
-            let ended = status.state == InformerState::Stopped;
+            let ended = matches!(status.state, InformerState::Stopped { .. });
             Some((status, (reader, live, ended)))
         });
         StatusStream::new(changes.boxed())

@@ -99,7 +99,22 @@ pub enum InformerState {
         until: Instant,
     },
     /// Stopped, for good.
-    Stopped,
+    Stopped {
+        /// Why.
+        cause: StopCause,
+    },
+}
+
+/// Why an informer has stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StopCause {
+    /// It was told to, or its last owner is gone (G24).
+    Asked,
+    /// The tokio runtime that it ran on has ended.
+    RuntimeEnded,
+    /// Its task panicked: a bug of its source, or of this library.
+    Panicked,
 }
 
 /// How often something happened since the informer was made.
@@ -134,7 +149,7 @@ pub struct Counters {
 pub struct RecentError {
     /// When.
     pub at: SystemTime,
-    /// What failed: `list`, `watch`, `decode`, `transform`, `index`, `handler` or `discover`.
+    /// What failed: `list`, `watch`, `decode`, `transform`, `index`, `handler`, `discover` or `runtime`.
     pub phase: &'static str,
     /// What happened; never the content of an object.
     pub message: String,
@@ -222,7 +237,8 @@ impl fmt::Display for InformerState {
             Self::Degraded { cause, until } => {
                 write!(f, "degraded, next try in {:.1} s: {cause}", wait(until))
             }
-            Self::Stopped => f.write_str("stopped"),
+            Self::Stopped { cause: StopCause::Asked } => f.write_str("stopped"),
+            Self::Stopped { cause } => write!(f, "stopped, because {cause}"),
         }
     }
 }
@@ -231,6 +247,16 @@ impl fmt::Display for InformerState {
 #[derive(Debug, Clone)]
 pub(crate) struct Live {
     pub(crate) state: InformerState,
+impl fmt::Display for StopCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Asked => "it was told to",
+            Self::RuntimeEnded => "its tokio runtime has ended",
+            Self::Panicked => "its task panicked",
+        })
+    }
+}
+
     pub(crate) recent_errors: VecDeque<RecentError>,
     pub(crate) stale: BTreeMap<ObjectKey, String>,
 }
@@ -305,7 +331,7 @@ pub(crate) fn informer_state(state: &reflector::State, epoch: Instant) -> Inform
         reflector::State::Degraded { cause, until } => {
             InformerState::Degraded { cause: cause.message.clone(), until: epoch + *until }
         }
-        reflector::State::Stopped => InformerState::Stopped,
+        reflector::State::Stopped => InformerState::Stopped { cause: StopCause::Asked },
     }
 }
 

@@ -9,7 +9,7 @@ use common::{config_map, gate, notes, noting, object, scripted, scripted_informe
 use futures_util::StreamExt;
 use informer::source::{Failure, KubeSource, ListRequest, ListStream, ListWatch, WatchRequest, WatchStream};
 use informer::{
-    Error, InformerOptions, InformerState, Resource, Scope, SharedInformer, SharedInformerFactory,
+    Error, InformerOptions, InformerState, Resource, Scope, SharedInformer, SharedInformerFactory, StopCause,
 };
 use informer_testkit::{TestServer, Verb};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
@@ -103,7 +103,7 @@ async fn g24_what_was_stopped_can_be_asked_for_again() {
     let pods = factory.informer::<ConfigMap>().unwrap();
     soon(pods.synced()).await.unwrap();
     soon(factory.stop(&pods)).await;
-    assert_eq!(pods.status().state, InformerState::Stopped);
+    assert_eq!(pods.status().state, InformerState::Stopped { cause: StopCause::Asked });
     soon(factory.wait_for_sync()).await.unwrap();
     server.cluster().create(&config_map("a", "1")).unwrap();
     for stop in [false, true] {
@@ -139,7 +139,7 @@ async fn g24_shutdown_comes_back_within_its_deadline_although_a_callback_blocks(
     factory.start();
     soon(blocked.arrived.recv()).await.unwrap();
     soon(factory.shutdown_within(Duration::from_millis(50))).await;
-    assert_eq!(informer.status().state, InformerState::Stopped);
+    assert_eq!(informer.status().state, InformerState::Stopped { cause: StopCause::Asked });
     blocked.open_once();
 }
 
@@ -216,7 +216,7 @@ async fn g24_a_standalone_informer_lives_while_handle_lister_stream_or_callback_
     .await;
     let last = soon(status.collect::<Vec<_>>()).await.pop();
     assert!(
-        last.is_none_or(|last| last.state == InformerState::Stopped),
+        last.is_none_or(|last| last.state == InformerState::Stopped { cause: StopCause::Asked }),
         "following the status keeps nothing"
     );
     only_tasks(0).await;
@@ -304,8 +304,8 @@ async fn a_source_that_panics_stops_the_informer_and_wakes_who_waits() {
     assert!(matches!(soon(informer.synced()).await, Err(Error::Stopped { .. })));
     assert!(matches!(soon(registration.synced()).await, Err(Error::Stopped { .. })));
     let status = informer.status();
-    assert_eq!(status.state, InformerState::Stopped);
-    assert!(status.recent_errors[0].message.contains("out of order"), "{status:?}");
+    assert_eq!(status.state, InformerState::Stopped { cause: StopCause::Panicked });
+    assert!(status.recent_errors[0].message.ends_with("stops: its task panicked"), "{status:?}");
     only_tasks(0).await;
 }
 

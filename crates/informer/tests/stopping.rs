@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use common::{Script, config_map, gate, nobody, notes, noting, object, scripted, scripted_informer, soon};
 use futures_util::FutureExt;
-use informer::{InformerOptions, InformerState, Resource, SharedInformer, SharedInformerFactory};
+use informer::{InformerOptions, InformerState, Resource, SharedInformer, SharedInformerFactory, StopCause};
 use informer_testkit::{TestServer, Verb};
 use k8s_openapi::api::core::v1::ConfigMap;
 use tokio::runtime::Handle;
@@ -112,7 +112,7 @@ async fn stopped_inside<S>(
         .unwrap();
     factory.start();
     script.list(9, &[object("a", 1, "1"), object("b", 2, "1")]).await;
-    assert_eq!(soon(told.recv()).await, Some(InformerState::Stopped));
+    assert_eq!(soon(told.recv()).await, Some(InformerState::Stopped { cause: StopCause::Asked }));
     soon(stopped.arrived.recv()).await.unwrap();
     let mut outside = Box::pin(informer.stop());
     assert_waits(&mut outside, "the callback that stopped still runs").await;

@@ -8,7 +8,9 @@ use std::time::Duration;
 use common::{Script, gate, nobody, object, scripted, scripted_informer, soon};
 use futures_util::{FutureExt, StreamExt};
 use informer::source::FailureKind;
-use informer::{Error, InformerOptions, InformerState, Resource, SharedInformer, SharedInformerFactory};
+use informer::{
+    Error, InformerOptions, InformerState, Resource, SharedInformer, SharedInformerFactory, StopCause,
+};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use tokio::time::Instant;
 
@@ -192,11 +194,14 @@ async fn g21_a_lister_can_be_had_often_and_outlives_the_stop_and_says_so() {
     assert!(!lister.state().to_string().contains("stopped"));
     informer.stop().await;
     assert_eq!((lister.len(), again.len()), (1, 1));
-    assert_eq!(lister.state(), InformerState::Stopped);
+    assert_eq!(lister.state(), InformerState::Stopped { cause: StopCause::Asked });
     assert!(informer.is_stopped());
     assert!(matches!(informer.add_handler(|h| h), Err(Error::Stopped { .. })));
     assert!(matches!(informer.events(), Err(Error::Stopped { .. })));
-    assert_eq!(soon(informer.synced()).await.unwrap().state(), InformerState::Stopped);
+    assert_eq!(
+        soon(informer.synced()).await.unwrap().state(),
+        InformerState::Stopped { cause: StopCause::Asked }
+    );
 }
 
 async fn g25_a_stop_ends_every_wait_at_once() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use futures_util::StreamExt;
-use informer::{Error, HandlerOptions, InformerState, Removal};
+use informer::{Error, HandlerOptions, InformerState, Removal, StopCause};
 use informer_tests::observe::{DEADLINE, GateKeeper, History, Scene, comes_true, soon};
 use informer_tests::on_both_arms;
 
@@ -305,7 +305,7 @@ on_both_arms!(g18_after_a_stop_nothing_can_be_added_and_everything_removed, |arm
     assert!(!maps.is_stopped() && maps.status().state != InformerState::NotStarted);
     scene.settles(&maps, &objects.path(), &[&seen]).await?;
     scene.factory().stop(&maps).await;
-    assert!(maps.is_stopped() && maps.status().state == InformerState::Stopped);
+    assert!(maps.is_stopped() && maps.status().state == InformerState::Stopped { cause: StopCause::Asked });
     assert!(matches!(maps.add_handler(|h| h), Err(Error::Stopped { .. })));
     assert!(matches!(maps.events(), Err(Error::Stopped { .. })));
     assert_eq!(soon("a removal", seen.registration().remove()).await?, Removal::Removed);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use futures_util::{FutureExt, StreamExt};
 use informer::source::WireFormat;
-use informer::{Error, HasLabels, InformerOptions, InformerState, SharedInformer};
+use informer::{Error, HasLabels, InformerOptions, InformerState, SharedInformer, StopCause};
 use informer_tests::observe::{DEADLINE, GateKeeper, History, Kept, Scene, comes_true, soon};
 use informer_tests::on_both_arms;
 use informer_tests::wire::asked_for;
@@ -144,7 +144,11 @@ on_both_arms!(g24_one_informer_is_stopped_alone_and_can_be_asked_for_again, |arm
     soon("the stop", scene.factory().stop(&first)).await?;
     // Its connection is closed, its stream has ended, its handler is told nothing more.
     comes_true("its connection is closed", || arm.proxy().open() < open).await?;
-    ensure!(first.is_stopped() && first.status().state == InformerState::Stopped, "{}", first.status());
+    ensure!(
+        first.is_stopped() && first.status().state == InformerState::Stopped { cause: StopCause::Asked },
+        "{}",
+        first.status()
+    );
     while soon("the end of the stream", stream.next()).await?.is_some() {}
     let asked = recorder.all().len();
     objects.create("b", "1").await?;
@@ -202,7 +206,7 @@ on_both_arms!(flavours g24_a_shutdown_lets_callbacks_return_and_is_back_in_time,
         ensure!(began.elapsed() < DEADLINE, "{:?}", began.elapsed());
         // Handled, or left behind while it waits.
         assert_eq!(slow.counts().events(), usize::from(patient));
-        assert_eq!(maps.status().state, InformerState::Stopped);
+        assert_eq!(maps.status().state, InformerState::Stopped { cause: StopCause::Asked });
         keeper.open();
         scene.end().await?;
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, ensure};
 use futures_util::StreamExt;
-use informer::InformerState;
+use informer::{InformerState, StopCause};
 use informer_tests::observe::{Identified, Scene, soon};
 use informer_tests::on_both_arms;
 use kube::config::Kubeconfig;
@@ -47,7 +47,7 @@ on_both_arms!(g31_the_status_tells_every_state_and_its_stream_ends, |arm| async 
     scene.settles(&maps, &objects.path(), &[]).await?;
     soon("the stop", scene.factory().stop(&maps)).await?;
     let states = soon("the end of the changes", all).await??;
-    assert_eq!(states.last(), Some(&InformerState::Stopped));
+    assert_eq!(states.last(), Some(&InformerState::Stopped { cause: StopCause::Asked }));
     let kinds: BTreeSet<_> =
         states.iter().map(std::mem::discriminant).map(|kind| format!("{kind:?}")).collect();
     // A slow reader gets the latest one, so the list may have passed unseen.

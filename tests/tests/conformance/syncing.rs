@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::ensure;
 use futures_util::FutureExt;
-use informer::{Error, InformerOptions, InformerState};
+use informer::{Error, InformerOptions, InformerState, StopCause};
 use informer_tests::observe::{DEADLINE, GateKeeper, History, Scene, comes_true, soon};
 use informer_tests::on_both_arms;
 use k8s_openapi::api::core::v1::Pod;
@@ -156,9 +156,15 @@ on_both_arms!(g21_a_lister_can_be_had_often_and_outlives_its_informer, |arm| asy
     ensure!(matches!(lister.state(), InformerState::Watching { .. }), "{:?}", lister.state());
     scene.factory().stop(&maps).await;
     objects.create("b", "1").await?;
-    assert_eq!((lister.len(), again.len(), lister.state()), (1, 1, InformerState::Stopped));
+    assert_eq!(
+        (lister.len(), again.len(), lister.state()),
+        (1, 1, InformerState::Stopped { cause: StopCause::Asked })
+    );
     ensure!(matches!(maps.add_handler(|h| h), Err(Error::Stopped { .. })));
-    assert_eq!(soon("a lister", maps.synced()).await??.state(), InformerState::Stopped);
+    assert_eq!(
+        soon("a lister", maps.synced()).await??.state(),
+        InformerState::Stopped { cause: StopCause::Asked }
+    );
     seen.forget_store();
     drop((lister, again, seen, maps));
     let next = objects.informer(&scene)?;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use informer::source::WireFormat;
 use informer::{
-    HandlerOptions, InformerOptions, InformerState, SharedInformer, SharedInformerFactory, Status,
+    HandlerOptions, InformerOptions, InformerState, SharedInformer, SharedInformerFactory, Status, StopCause,
     TypedResource,
 };
 use informer_testkit::{Requests, TestServer};
@@ -253,7 +253,7 @@ where
             history.forget_store();
         }
         factory.shutdown().await;
-        assert_eq!(informer.status().state, InformerState::Stopped);
+        assert_eq!(informer.status().state, InformerState::Stopped { cause: StopCause::Asked });
         timeout(LONG, reader).await.expect("the stream ends").unwrap();
         drop((factory, informer));
         let alive = || Handle::current().metrics().num_alive_tasks();

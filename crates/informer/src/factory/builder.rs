@@ -10,13 +10,12 @@ use std::time::Duration;
 use informer_core::selector::{FieldSelector, LabelSelector};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Client;
-use tokio::runtime::Handle;
 
 use super::registry::Registry;
 use super::{Inner, SharedInformerFactory};
 use crate::options::InformerOptions;
 use crate::source::WireFormat;
-use crate::{Resource, Scope, TypedResource};
+use crate::{Resource, Scope, TypedResource, runtime};
 
 /// Builds a [`SharedInformerFactory`].
 ///
@@ -107,8 +106,8 @@ impl SharedInformerFactoryBuilder {
 
     /// Changes the metadata of every object of typed, dynamic and metadata-only informers before anything sees
     /// it (G33), such as dropping annotations; informers of structs of your own have none to change. See [`InformerOptions::transform`].
-    #[track_caller]
     #[must_use]
+    #[track_caller]
     pub fn transform_metadata(
         mut self,
         name: impl Into<String>,
@@ -122,12 +121,12 @@ impl SharedInformerFactoryBuilder {
     /// The factory.
     ///
     /// # Panics
-    /// Outside of a tokio runtime, which the informers will run on.
-    #[track_caller]
+    /// Outside of a tokio runtime, which the informers will run on; the panic names the place of this call.
     #[must_use]
+    #[track_caller]
     pub fn build(self) -> SharedInformerFactory {
         let Self { client, defaults } = self;
-        let inner = Inner { client, defaults, runtime: Handle::current(), registry: Registry::new() };
+        let inner = Inner { client, defaults, runtime: runtime::current(), registry: Registry::new() };
         SharedInformerFactory { inner: Arc::new(inner) }
     }
 }

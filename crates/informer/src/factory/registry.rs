@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use crate::decode::Decode;
@@ -14,7 +15,8 @@ use crate::error::Missing;
 use crate::options::Fingerprint;
 use crate::registration::RegistrationInner;
 use crate::shared::Shared;
-use crate::{Error, Resource, Scope, SharedInformer, Status};
+use crate::status::StopCause;
+use crate::{Error, Resource, Scope, SharedInformer, Status, runtime};
 
 /// What identifies a collection (G23).
 pub(super) struct Collection {
@@ -49,6 +51,8 @@ struct Entry {
 pub(super) trait AnyInformer: Any + Send + Sync {
     fn start(&self);
     fn is_stopped(&self) -> bool;
+    /// Whether it has stopped though nobody wanted that.
+    fn has_failed(&self) -> bool;
     /// Whether it was stopped and nothing of it runs any more.
     fn has_ended(&self) -> bool;
     fn stop(&self, deadline: Duration) -> BoxFuture<'_, ()>;
@@ -69,6 +73,10 @@ impl<T: Send + Sync + 'static> AnyInformer for SharedInformer<T> {
 
     fn is_stopped(&self) -> bool {
         Self::is_stopped(self)
+    }
+
+    fn has_failed(&self) -> bool {
+        self.shared.has_failed()
     }
 
     fn has_ended(&self) -> bool {
@@ -121,12 +129,18 @@ impl Registry {
     pub(super) fn find_or_make<T: Decode>(
         &self,
         collection: Collection,
+        runtime: &Handle,
         fingerprint: &Fingerprint,
         make: impl FnOnce(&Collection, Arc<AtomicBool>) -> SharedInformer<T>,
     ) -> Result<SharedInformer<T>, Error> {
         let mut state = self.state();
         if let Some(found) = state.find(&collection, fingerprint)? {
             return Ok(found);
+        }
+        if runtime::has_ended(runtime) {
+            // Nor would one on another runtime run: the client has a task of its own on the one that it was made on.
+            let informer = format!("{} in {}", collection.resource, collection.scope);
+            return Err(Error::Stopped { informer, cause: StopCause::RuntimeEnded });
         }
         let learn = Arc::clone(
             state
@@ -161,7 +175,7 @@ impl Registry {
     /// Forgets the informer with this state.
     pub(super) fn forget<T>(&self, shared: &Arc<Shared<T>>) {
         let address: *const () = Arc::as_ptr(shared).cast();
-        self.state().forget_where(|informer| informer.address() == address);
+        self.state().forget_where(|entry| entry.informer.address() == address);
     }
 
     /// Forgets all informers, and gives back those of which something may still run; there will be no others.
@@ -210,7 +224,10 @@ impl State {
         if self.closed {
             return Err(Error::ShutDown);
         }
-        self.forget_where(|informer| informer.is_stopped());
+        // What has failed is told of until it is asked for again.
+        self.forget_where(|Entry { collection: of, informer, .. }| {
+            informer.is_stopped() && (!informer.has_failed() || of.is(collection))
+        });
         let Some(entry) = self.entries.iter().find(|entry| entry.collection.is(collection)) else {
             return Ok(None);
         };
@@ -225,8 +242,8 @@ impl State {
 
 impl State {
     /// Takes out the informers that fit; who shuts down waits for their end.
-    fn forget_where(&mut self, fits: impl Fn(&dyn AnyInformer) -> bool) {
-        let forgotten = self.entries.extract_if(.., |entry| fits(&*entry.informer));
+    fn forget_where(&mut self, fits: impl Fn(&Entry) -> bool) {
+        let forgotten = self.entries.extract_if(.., |entry| fits(entry));
         self.leaving.extend(forgotten.map(|entry| entry.informer));
         self.leaving.retain(|informer| !informer.has_ended());
     }

@@ -100,7 +100,7 @@ impl SharedInformerFactory {
         }
         let mut informers = self.inner.registry.all();
         // One that was stopped by its handle is nobody's business any more.
-        informers.retain(|informer| !informer.is_stopped());
+        informers.retain(|informer| !informer.is_stopped() || informer.has_failed());
         Ok(informers)
     }
 
