@@ -1,27 +1,31 @@
 //! Registrations: one handler or stream of events attached to an informer.
 
 mod calls;
+mod present_call;
 mod resting;
 mod signal;
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::panic::Location;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use informer_core::fan_out::{RegistrationId, SharedQueue, resync_period};
 use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 pub(crate) use calls::leave_running_callback;
+use present_call::PresentCall;
 use signal::Signal;
 
 use crate::Error;
 use crate::error::{Missing, NotSynced};
 use crate::handler::HandlerOptions;
 use crate::shared::{Shared, warning_if_unstarted};
-use crate::status::{InformerState, RegistrationStatus};
+use crate::status::{InformerState, RegistrationStatus, StopCause};
 use crate::stopping::Stopping;
 
 /// Events kept apart for one registration unless it says otherwise.
@@ -51,16 +55,19 @@ pub enum Removal {
 
 pub(crate) struct RegistrationInner {
     name: String,
+    /// Where it was added.
+    added_at: &'static Location<'static>,
     informer: String,
     /// Wakes whoever takes events from the queue.
     pub(crate) signal: Signal,
     /// Counts the task that waits for the end of the handler, while there is one.
-    /// Where it was added.
-    added_at: &'static Location<'static>,
     tracked: Mutex<Option<TaskTrackerToken>>,
     phase: watch::Sender<Phase>,
     removed: AtomicBool,
     panics: AtomicU64,
+    call: PresentCall,
+    /// When the informer's own time began.
+    epoch: Instant,
     /// The period of its resyncs, if it has any.
     resync: Option<Duration>,
     /// What was not handled yet, merges of the queue, and whether it has synced.
@@ -110,7 +117,8 @@ impl Registration {
         if self.inner.is_removed() {
             return Err(Error::Removed);
         }
-        Err(Error::Stopped { informer: self.inner.informer.clone() })
+        let cause = self.inner.stopping.cause().unwrap_or(StopCause::Asked);
+        Err(Error::Stopped { informer: self.inner.informer.clone(), cause })
     }
 
     /// [`synced`](Self::synced), for no longer than `deadline`.
@@ -178,6 +186,21 @@ impl RegistrationInner {
         }
     }
 
+    /// Whether there is a handler that has not ended.
+    fn is_running(&self) -> bool {
+        let phase = self.phase.borrow();
+        phase.running && !phase.ended
+    }
+
+    /// Whether those who wait for these `tasks`, or for all of the informer's, wait for its handler's end.
+    pub(crate) fn is_waited_for(&self, tasks: Option<&TaskTracker>) -> bool {
+        let tracked = self.tracked.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_one = |token: &TaskTrackerToken| {
+            tasks.is_none_or(|tasks| TaskTracker::ptr_eq(token.task_tracker(), tasks))
+        };
+        tracked.as_ref().is_some_and(is_one)
+    }
+
     pub(crate) fn is_callback(&self) -> bool {
         self.is_callback
     }
@@ -190,6 +213,8 @@ impl RegistrationInner {
         let (depth, merged, has_synced) = (self.queue)();
         RegistrationStatus {
             name: self.name.clone(),
+            added_at: self.added_at,
+            running_since: self.call.since().map(|since| (self.epoch + since).into_std()),
             depth,
             merged,
             resync: self.resync,
@@ -212,6 +237,7 @@ impl RegistrationInner {
 
 impl<T: Send + Sync + 'static> Shared<T> {
     /// Adds a registration to the pipeline; whoever takes from the queue drives it.
+    #[track_caller]
     pub(crate) fn register(
         self: &Arc<Self>,
         options: &HandlerOptions,
@@ -237,13 +263,13 @@ impl<T: Send + Sync + 'static> Shared<T> {
             self.rescheduled.notify_one();
         }
         // Whatever came before this line is in the queue, where the first look finds it.
-    #[track_caller]
         _ = wake_target.set(Arc::downgrade(&inner));
         inner.publish_synced();
         self.registrations().push(Arc::clone(&inner));
         Ok((Registration { inner }, queue))
     }
 
+    #[track_caller]
     fn registration_inner(
         self: &Arc<Self>,
         id: RegistrationId,
@@ -257,20 +283,22 @@ impl<T: Send + Sync + 'static> Shared<T> {
         let kind = if is_callback { "handler" } else { "stream" };
         let name = options.name.clone().unwrap_or_else(|| format!("{kind} {number}"));
         let (waited_for, informer, handler) = (Arc::downgrade(self), self.name.clone(), name.clone());
+        let stopping = self.stopping.clone();
         let started = Arc::downgrade(self);
         RegistrationInner {
             name,
+            added_at: Location::caller(),
             informer: self.name.clone(),
             missing: Box::new(move || match waited_for.upgrade() {
                 Some(shared) => shared.missing(Some(&handler)),
                 None => Missing {
                     informer: informer.clone(),
                     handler: Some(handler.clone()),
-                    state: InformerState::Stopped.to_string(),
+                    state: InformerState::Stopped { cause: stopping.cause().unwrap_or(StopCause::Asked) }
+                        .to_string(),
                     last_error: None,
                 },
             }),
-    #[track_caller]
             signal: Signal::new(),
             tracked: Mutex::new(None),
             is_started: Box::new(move || {
@@ -279,6 +307,8 @@ impl<T: Send + Sync + 'static> Shared<T> {
             phase: watch::Sender::new(Phase::default()),
             removed: AtomicBool::new(false),
             panics: AtomicU64::new(0),
+            call: PresentCall::default(),
+            epoch: self.epoch,
             resync,
             queue: Box::new(move || {
                 let queue = looked_at.lock();
@@ -287,12 +317,20 @@ impl<T: Send + Sync + 'static> Shared<T> {
             unregister: Box::new(move || {
                 let Some(shared) = shared.upgrade() else { return };
                 shared.pipeline().unregister(id);
-                shared.registrations().retain(|registration| !registration.is_removed());
-            added_at: Location::caller(),
+                // One whose callback still runs is named if it does not return.
+                let is_left = |it: &Arc<RegistrationInner>| !it.is_removed() || it.is_running();
+                shared.registrations().retain(is_left);
             }),
             is_callback,
             stopping: self.stopping.clone(),
         }
+    }
+}
+
+/// As logs name it: `printer (added at src/main.rs:12:10)`.
+impl fmt::Display for RegistrationInner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (added at {})", self.name, self.added_at)
     }
 }
 

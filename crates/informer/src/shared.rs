@@ -147,7 +147,7 @@ impl<T> Shared<T> {
 
     pub(crate) fn status(&self) -> Status {
         let registrations: Vec<RegistrationStatus> =
-            self.registrations().iter().map(|registration| registration.status()).collect();
+            self.registrations().iter().filter(|it| !it.is_removed()).map(|it| it.status()).collect();
         let objects = self.reader.snapshot().len();
         let reached = self.reached.borrow().clone();
         let live = self.live.borrow();
@@ -193,7 +193,8 @@ impl<T> Shared<T> {
         self.tasks.close();
         self.finishing.close();
         if tokio::time::timeout(deadline, self.ended(inside)).await.is_err() {
-            tracing::warn!(informer = %self.name, "callbacks still run after the deadline of {deadline:?} and are left behind");
+            let left = self.waited_for(inside).join(", ");
+            tracing::warn!(informer = %self.name, "callbacks still run after the deadline of {deadline:?} and are left behind: {left}");
             self.abandoning.cancel();
             self.ended(inside).await;
         }
@@ -209,6 +210,13 @@ impl<T> Shared<T> {
         if !inside {
             self.finishing.wait().await;
         }
+    }
+
+    /// The callbacks that [`ended`](Self::ended) waits for.
+    fn waited_for(&self, inside: bool) -> Vec<String> {
+        let tasks = inside.then_some(&self.tasks);
+        let registrations = self.registrations();
+        registrations.iter().filter(|it| it.is_waited_for(tasks)).map(ToString::to_string).collect()
     }
 
     /// Whether it was stopped and nothing of it runs any more.

@@ -108,6 +108,7 @@ impl<T: Decode> SharedInformer<T> {
                     shared.stopping.cancel(ended.map_or(StopCause::Panicked, |()| StopCause::Asked));
                 }
                 () = shared.stopping.cancelled() => {}
+                never = shared.watch_callbacks() => match never {},
             }
         };
         let owner = Arc::new(Owner::new(shared.stopping.clone(), Box::pin(driver)));
@@ -162,8 +163,8 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     ///
     /// # Errors
     /// [`Error::Stopped`].
-    pub fn add_handler(&self, build: impl FnOnce(Handlers<T>) -> Handlers<T>) -> Result<Registration, Error> {
     #[track_caller]
+    pub fn add_handler(&self, build: impl FnOnce(Handlers<T>) -> Handlers<T>) -> Result<Registration, Error> {
         let (options, handler) = build(Handlers::new()).split();
         self.add_boxed(handler, &options)
     }
@@ -172,8 +173,8 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     ///
     /// # Errors
     /// [`Error::Stopped`].
-    pub fn add_event_handler(&self, handler: impl EventHandler<T>) -> Result<Registration, Error> {
     #[track_caller]
+    pub fn add_event_handler(&self, handler: impl EventHandler<T>) -> Result<Registration, Error> {
         self.add_boxed(Box::new(handler), &HandlerOptions::new())
     }
 
@@ -182,8 +183,8 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     ///
     /// # Errors
     /// [`Error::Stopped`].
-    pub fn add_event_handler_with(
     #[track_caller]
+    pub fn add_event_handler_with(
         &self,
         handler: impl EventHandler<T>,
         options: &HandlerOptions,
@@ -191,8 +192,8 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
         self.add_boxed(Box::new(handler), options)
     }
 
-    fn add_boxed(
     #[track_caller]
+    fn add_boxed(
         &self,
         handler: Box<dyn EventHandler<T>>,
         options: &HandlerOptions,
@@ -211,8 +212,8 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     ///
     /// # Errors
     /// [`Error::Stopped`].
-    pub fn events(&self) -> Result<EventStream<T>, Error> {
     #[track_caller]
+    pub fn events(&self) -> Result<EventStream<T>, Error> {
         self.events_with(&HandlerOptions::new())
     }
 
@@ -220,8 +221,8 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     ///
     /// # Errors
     /// [`Error::Stopped`].
-    pub fn events_with(&self, options: &HandlerOptions) -> Result<EventStream<T>, Error> {
     #[track_caller]
+    pub fn events_with(&self, options: &HandlerOptions) -> Result<EventStream<T>, Error> {
         let (registration, queue) = self.shared.register(options, self.default_resync, false)?;
         Ok(EventStream::new(Arc::clone(&self.shared), Arc::clone(&self.owner), registration, queue))
     }
@@ -284,9 +285,9 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
         };
         let reached = warning_if_unstarted(&self.shared.name, || self.owner.is_started(), synced).await;
         match reached {
-            Ok((true, _)) => Ok(self.lister()),
             // The store is as it was when that happened, and who asks now would take it for the cluster.
             _ if self.shared.has_failed() => Err(self.shared.stopped()),
+            Ok((true, _)) => Ok(self.lister()),
             Ok((false, Some(hopeless))) => Err(hopeless),
             Ok((false, None)) | Err(_) => Err(self.shared.stopped()),
         }

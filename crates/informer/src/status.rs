@@ -171,6 +171,10 @@ pub struct StaleObject {
 pub struct RegistrationStatus {
     /// Its name.
     pub name: String,
+    /// Where it was added.
+    pub added_at: &'static Location<'static>,
+    /// Since when the present call of its handler runs, if one does. One that runs for 30 s is warned of in the log.
+    pub running_since: Option<Instant>,
     /// Events that it has not handled yet: those that wait separately, what is left of its initial set or of a resync, and
     /// those that it has in hand, which are up to 64 and count until it has returned from all of them.
     pub depth: usize,
@@ -243,10 +247,6 @@ impl fmt::Display for InformerState {
     }
 }
 
-/// What readers of the status watch: changed by the informer's task only.
-#[derive(Debug, Clone)]
-pub(crate) struct Live {
-    pub(crate) state: InformerState,
 impl fmt::Display for StopCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -257,6 +257,10 @@ impl fmt::Display for StopCause {
     }
 }
 
+/// What readers of the status watch: changed by the informer's task only.
+#[derive(Debug, Clone)]
+pub(crate) struct Live {
+    pub(crate) state: InformerState,
     pub(crate) recent_errors: VecDeque<RecentError>,
     pub(crate) stale: BTreeMap<ObjectKey, String>,
 }

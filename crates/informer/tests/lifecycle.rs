@@ -5,7 +5,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{config_map, gate, notes, noting, object, scripted, scripted_informer, soon};
+use common::{config_map, gate, nobody, notes, noting, object, scripted, scripted_informer, soon};
 use futures_util::StreamExt;
 use informer::source::{Failure, KubeSource, ListRequest, ListStream, ListWatch, WatchRequest, WatchStream};
 use informer::{
@@ -26,6 +26,7 @@ run_tests! {
         g24_a_standalone_informer_lives_while_handle_lister_stream_or_callback_do,
         g24_a_factory_that_is_dropped_takes_its_informers_with_it,
         g24_an_informer_outlives_its_factory_while_somebody_holds_it,
+        g24_a_handler_that_keeps_a_lister_keeps_its_informer_until_it_is_removed_or_stopped,
         g23_the_constructor_of_a_source_may_ask_the_factory_for_more,
         a_source_that_panics_stops_the_informer_and_wakes_who_waits,
         g30_a_decoder_that_panics_loses_its_object_only_and_tells_nothing_of_it;
@@ -263,6 +264,35 @@ async fn g24_an_informer_outlives_its_factory_while_somebody_holds_it() {
     drop(lister);
     only_tasks(before).await;
     assert_eq!(server.faults().open_watches(None), 0, "the watch was given up");
+}
+
+async fn g24_a_handler_that_keeps_a_lister_keeps_its_informer_until_it_is_removed_or_stopped() {
+    for remove in [true, false] {
+        let factory = nobody();
+        let (source, mut script) = scripted();
+        let options = options().streaming_lists(false);
+        let informer =
+            factory.informer_for(Resource::of::<ConfigMap>(), options, move |_, _, _| source).unwrap();
+        let (kept, (sender, mut heard)) = (informer.unsynced_store(), mpsc::unbounded_channel());
+        let registration = informer
+            .add_handler(|h| h.on_event(move |event| _ = sender.send(format!("{event:?} of {}", kept.len()))))
+            .unwrap();
+        factory.start();
+        let factory = (!remove).then_some(factory);
+        drop(informer);
+        script.list(9, &[object("a", 1, "1")]).await;
+        assert_eq!(notes(&mut heard, 1).await, ["Added(default/a, initial) of 1"]);
+        // Nobody but its own handler has it any more, and the factory perhaps.
+        let (_, feed) = script.watch().await;
+        feed.send("MODIFIED", &object("a", 10, "2"));
+        assert_eq!(notes(&mut heard, 1).await, ["Updated(default/a, Change) of 1"]);
+        match factory {
+            None => _ = soon(registration.remove()).await,
+            Some(factory) => soon(factory.shutdown()).await,
+        }
+        assert!(script.is_over().await, "its source is gone");
+        assert_eq!(soon(heard.recv()).await, None, "and so is its handler");
+    }
 }
 
 async fn g23_the_constructor_of_a_source_may_ask_the_factory_for_more() {

@@ -7,10 +7,12 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{nobody, scripted, scripted_informer, soon, status_where};
+use common::{gate, nobody, object, scripted, scripted_informer, soon, status_where};
+use futures_util::{FutureExt, StreamExt};
 use informer::source::FailureKind;
 use informer::{Controller, Delta, InformerOptions, InformerState, Resource};
 use k8s_openapi::api::core::v1::ConfigMap;
+use tokio::sync::mpsc;
 use tracing::field::{Field, Visit};
 use tracing::subscriber::DefaultGuard;
 use tracing::{Event, Level, Metadata, Subscriber, span};
@@ -20,11 +22,13 @@ run_tests! {
         g22_a_wait_for_what_nobody_started_is_warned_of_after_5_s,
         g22_every_wait_for_what_nobody_started_is_warned_of,
         g31_failing_lists_are_warned_of_unless_somebody_follows_the_status,
+        g31_a_callback_that_runs_for_30_s_is_warned_of_once,
+        g24_a_stop_names_the_callbacks_that_it_leaves_behind,
         g31_a_controller_which_has_no_status_warns_of_failing_lists;
 }
 
 /// Keeps the warnings of this thread.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Warnings(Arc<Mutex<Vec<String>>>);
 
 impl Warnings {
@@ -147,6 +151,81 @@ async fn g31_failing_lists_are_warned_of_unless_somebody_follows_the_status() {
     let phases: Vec<_> = status.recent_errors.iter().skip(3).map(|error| error.phase).collect();
     assert_eq!(phases, ["watch", "watch"]);
     assert_eq!(warnings.count("watch"), 0);
+}
+
+/// Lets some time pass while a callback blocks, when the clock does not move by itself.
+async fn pass(time: Duration) {
+    tokio::time::advance(time).await;
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn g31_a_callback_that_runs_for_30_s_is_warned_of_once() {
+    let (warnings, _guard) = Warnings::listen();
+    let (informer, mut script) = scripted_informer();
+    let (mut stuck, mut wait) = gate();
+    let line = line!() + 1;
+    let registration = informer.add_handler(|h| h.name("printer").on_event(move |_| wait())).unwrap();
+    informer.start();
+    script.list(9, &[object("a", 1, "1")]).await;
+    let (_, feed) = script.watch().await;
+    for (step, warned) in [(10, 1), (11, 2)] {
+        soon(stuck.arrived.recv()).await.unwrap();
+        let began = tokio::time::Instant::now().into_std();
+        let mut changes = informer.status_changes();
+        let running_since = || informer.status().registrations[0].running_since;
+        assert_eq!(running_since(), Some(began));
+        pass(Duration::from_secs(29)).await;
+        assert_eq!(warnings.count("has been running"), warned - 1, "not so soon");
+        while changes.next().now_or_never().is_some() {}
+        pass(Duration::from_secs(1)).await;
+        let place = format!("a call of printer (added at {}:{line}:", file!());
+        assert_eq!(warnings.count(&place), warned, "{warnings:?}");
+        let told = changes.next().now_or_never().flatten().expect("those who follow the status hear of it");
+        assert_eq!(told.registrations[0].running_since, Some(began));
+        pass(Duration::from_secs(35)).await;
+        assert_eq!(warnings.count("has been running"), warned, "once is enough");
+        feed.send("MODIFIED", &object("a", step, "2"));
+        soon(informer.wait_for(step)).await.unwrap();
+        stuck.open_once();
+    }
+    // The one that runs now has only begun.
+    soon(stuck.arrived.recv()).await.unwrap();
+    stuck.open_once();
+    soon(registration.synced()).await.unwrap();
+    soon(informer.stop()).await;
+    assert_eq!(registration.status().running_since, None);
+    assert_eq!(warnings.count("has been running"), 2);
+}
+
+async fn g24_a_stop_names_the_callbacks_that_it_leaves_behind() {
+    let (warnings, _guard) = Warnings::listen();
+    let (informer, mut script) = scripted_informer();
+    let [(mut stuck, mut wait), (mut removed, mut wait_too)] = [gate(), gate()];
+    let line = line!() + 1;
+    informer.add_handler(|h| h.name("stuck").on_event(move |_| wait())).unwrap();
+    let gone = informer.add_handler(|h| h.name("removed").on_event(move |_| wait_too())).unwrap();
+    let (sender, mut called) = mpsc::unbounded_channel();
+    informer.add_handler(|h| h.name("quick").on_event(move |_| _ = sender.send(()))).unwrap();
+    informer.start();
+    script.list(9, &[object("a", 1, "1")]).await;
+    soon(called.recv()).await.unwrap();
+    soon(stuck.arrived.recv()).await.unwrap();
+    soon(removed.arrived.recv()).await.unwrap();
+    assert!(gone.remove().now_or_never().is_none(), "its callback runs");
+    let names: Vec<_> = informer.status().registrations.into_iter().map(|one| one.name).collect();
+    assert_eq!(names, ["stuck", "quick"]);
+    let stopping = tokio::spawn(async move { informer.stop_within(Duration::from_secs(1)).await });
+    assert_eq!(called.recv().await, None, "the third returns in time");
+    pass(Duration::ZERO).await;
+    pass(Duration::from_secs(1)).await;
+    stopping.await.unwrap();
+    assert_eq!(warnings.count("are left behind"), 1);
+    assert_eq!(warnings.count(&format!("stuck (added at {}:{line}:", file!())), 1, "{warnings:?}");
+    assert_eq!((warnings.count("removed (added at"), warnings.count("quick")), (1, 0), "{warnings:?}");
+    stuck.open_once();
+    removed.open_once();
 }
 
 async fn g31_a_controller_which_has_no_status_warns_of_failing_lists() {

@@ -101,7 +101,7 @@ impl<T: Send + Sync + 'static> AnyInformer for SharedInformer<T> {
 
     fn callbacks(&self) -> Vec<Arc<RegistrationInner>> {
         let registrations = self.shared.registrations();
-        registrations.iter().filter(|registration| registration.is_callback()).cloned().collect()
+        registrations.iter().filter(|it| it.is_callback() && !it.is_removed()).cloned().collect()
     }
 
     fn address(&self) -> *const () {

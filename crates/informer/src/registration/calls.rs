@@ -277,9 +277,11 @@ fn call_one<T: Send + Sync + 'static>(
     handler: &mut dyn EventHandler<T>,
     event: &Event<T>,
 ) {
+    inner.call.begin(shared.now());
     // The handler's own state is its own business, as its documentation says.
     let outcome = catch_unwind(AssertUnwindSafe(|| handler.on_event(event)));
-    if let Err(panic) = outcome {
+    inner.call.end();
+    if outcome.is_err() {
         inner.panics.fetch_add(1, Ordering::Relaxed);
         count(&shared.meter.handler_panics, 1);
         // Not the text of the panic, which may quote the object (G34).
