@@ -185,6 +185,13 @@ impl<T> Shared<T> {
         self.reached.send_modify(|reached| reached.stopped = true);
     }
 
+    /// One of its tasks is dropped before its end: nobody but a runtime that ends does that, unless the informer stops.
+    pub(crate) fn runtime_ended(&self) {
+        if self.stopping.cancel(StopCause::RuntimeEnded) {
+            self.report("runtime", format!("{} stops: {}", self.name, StopCause::RuntimeEnded));
+        }
+    }
+
     /// Stops everything and waits for the tasks; callbacks that are still running after `deadline` are left
     /// behind. The callback that calls this, if one of the informer's own does, is not waited for.
     pub(crate) async fn stop(&self, deadline: Duration) {
@@ -292,12 +299,7 @@ pub(crate) struct Finishing<T>(pub(crate) Arc<Shared<T>>);
 
 impl<T> Drop for Finishing<T> {
     fn drop(&mut self) {
-        // A task that nobody has stopped is dropped by its runtime, at its end.
-        if self.0.stopping.cancel(StopCause::RuntimeEnded) {
-            let message =
-                format!("{} in {} stops: {}", self.0.resource, self.0.scope, StopCause::RuntimeEnded);
-            self.0.report("runtime", message);
-        }
+        self.0.runtime_ended();
         self.0.finish();
     }
 }

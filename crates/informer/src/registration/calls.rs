@@ -64,7 +64,11 @@ struct Lane<T: Send + Sync + 'static> {
 struct WakeLane<T: Send + Sync + 'static>(Weak<Lane<T>>);
 
 /// What the registration's task has of its lane; also when the runtime drops the task.
-struct Closing<T: Send + Sync + 'static>(Arc<Lane<T>>);
+struct Closing<T: Send + Sync + 'static> {
+    lane: Arc<Lane<T>>,
+    /// Whether the task came to its end.
+    is_done: bool,
+}
 
 /// Counts the task that waits for a handler's end among the informer's tasks, until it ends.
 struct Tracked(Arc<RegistrationInner>);
@@ -90,7 +94,7 @@ impl<T: Send + Sync + 'static> Shared<T> {
             lane.hand_over(held);
         }
         // Made here, for a task that is never polled.
-        let closing = Closing(lane);
+        let closing = Closing { lane, is_done: false };
         let task = async move {
             let _tracked = tracked;
             closing.ended(dropped).await;
@@ -225,23 +229,30 @@ impl<T: Send + Sync + 'static> Lane<T> {
 
 impl<T: Send + Sync + 'static> Closing<T> {
     /// Ends when the handler is dropped; or left behind, if it does not return from a call.
-    async fn ended(self, mut dropped: oneshot::Receiver<()>) {
-        let shared = &self.0.shared;
-        tokio::select! {
-            _ = &mut dropped => return,
-            () = shared.stopping.cancelled() => self.0.wake(),
+    async fn ended(mut self, mut dropped: oneshot::Receiver<()>) {
+        let shared = &self.lane.shared;
+        let is_dropped = tokio::select! {
+            _ = &mut dropped => true,
+            () = shared.stopping.cancelled() => false,
+        };
+        if !is_dropped {
+            self.lane.wake();
+            tokio::select! {
+                _ = dropped => {}
+                () = shared.abandoning.cancelled() => {}
+            }
         }
-        tokio::select! {
-            _ = dropped => {}
-            () = shared.abandoning.cancelled() => {}
-        }
+        self.is_done = true;
     }
 }
 
 impl<T: Send + Sync + 'static> Drop for Closing<T> {
     fn drop(&mut self) {
-        self.0.is_closed.store(true, Ordering::Release);
-        self.0.wake();
+        if !self.is_done {
+            self.lane.shared.runtime_ended();
+        }
+        self.lane.is_closed.store(true, Ordering::Release);
+        self.lane.wake();
     }
 }
 
