@@ -4,12 +4,15 @@
 mod common;
 
 use std::cell::Cell;
+use std::future::pending;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use common::{Script, many_threads, nobody, note, object, one_thread, scripted, scripted_informer, soon};
 use futures_util::StreamExt;
-use futures_util::future::join_all;
+use informer::source::{Failure, ListRequest, ListStream, ListWatch, WatchRequest, WatchStream};
 use informer::{
     Error, InformerOptions, InformerState, Resource, SharedInformer, SharedInformerFactory, StopCause,
 };
@@ -92,12 +95,10 @@ fn g31_who_waits_when_the_runtime_ends_is_told() {
             script.call().await;
             (informer, script)
         });
-        // So many that the runtime drops the task of one before that of the informer.
-        let registrations: Vec<_> = (0..64).map(|_| informer.add_handler(|h| h).unwrap()).collect();
+        let registration = informer.add_handler(|h| h).unwrap();
         later.block_on(async {
             let waiting = tokio::spawn(async move {
-                let handled = registrations.iter().map(|registration| registration.synced());
-                tokio::join!(informer.synced(), informer.wait_for(7), join_all(handled))
+                tokio::join!(informer.synced(), informer.wait_for(7), registration.synced())
             });
             tokio::task::yield_now().await;
             // Where nobody may block.
@@ -105,10 +106,50 @@ fn g31_who_waits_when_the_runtime_ends_is_told() {
             let (synced, reached, handled) = soon(waiting).await.unwrap();
             assert!(is_runtime_ended(&synced.unwrap_err()));
             assert!(is_runtime_ended(&reached.unwrap_err()));
-            assert!(handled.into_iter().all(|handled| is_runtime_ended(&handled.unwrap_err())));
+            assert!(is_runtime_ended(&handled.unwrap_err()));
         });
         drop(script);
     }
+}
+
+/// A source that never answers, and whose drop waits.
+struct SlowToDrop(Mutex<Receiver<()>>);
+
+impl ListWatch for SlowToDrop {
+    async fn list(&self, _: &ListRequest) -> Result<ListStream, Failure> {
+        pending().await
+    }
+
+    async fn watch(&self, _: &WatchRequest) -> Result<WatchStream, Failure> {
+        pending().await
+    }
+}
+
+impl Drop for SlowToDrop {
+    fn drop(&mut self) {
+        _ = self.0.lock().unwrap().recv_timeout(Duration::from_secs(60));
+    }
+}
+
+#[test]
+fn g31_a_handler_that_is_dropped_before_its_informer_says_why() {
+    let first = many_threads().enable_all().build().unwrap();
+    let (dropped, waits) = channel::<()>();
+    let entered = first.enter();
+    let source = SlowToDrop(Mutex::new(waits));
+    let options = InformerOptions::<ConfigMap>::new().streaming_lists(false);
+    let informer = SharedInformer::new(source, Resource::of::<ConfigMap>(), options);
+    let registration = informer.add_handler(|h| h).unwrap();
+    informer.start();
+    first.block_on(common::status_where(&informer, |status| status.counters.lists == 1));
+    drop(entered);
+    // While one of its threads is kept by the drop of the source.
+    first.shutdown_background();
+    one_thread().enable_all().build().unwrap().block_on(async {
+        assert!(is_runtime_ended(&soon(registration.synced()).await.unwrap_err()));
+        drop(dropped);
+        assert!(is_runtime_ended(&soon(informer.synced()).await.unwrap_err()));
+    });
 }
 
 #[test]
@@ -151,7 +192,7 @@ async fn g31_a_task_that_panicked_is_told_to_all_who_ask() {
     // What comes next is a bug of its source.
     let common::Call::Watch(_, reply) = soon(script.call()).await else { unreachable!("a watch comes next") };
     let broken = futures_util::stream::poll_fn(|_| panic!("a bug"));
-    _ = reply.send(Ok(informer::source::WatchStream(broken.boxed())));
+    _ = reply.send(Ok(WatchStream(broken.boxed())));
     assert!(script.is_over().await);
     common::status_where(&informer, |status| matches!(status.state, InformerState::Stopped { .. })).await;
     assert_eq!(lister.state(), InformerState::Stopped { cause: StopCause::Panicked });
