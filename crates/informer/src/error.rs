@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use informer_core::ResourceVersion;
 use informer_core::store::IndexError;
 
 use crate::status::StopCause;
@@ -13,6 +14,9 @@ pub enum Error {
     /// The deadline passed before everything waited for was there.
     #[error("{0}")]
     NotSynced(NotSynced),
+    /// The deadline passed before the store had reached the version waited for (G14).
+    #[error("{0}")]
+    NotReached(Box<NotReached>),
     /// The informer has stopped, so what was asked for will not happen.
     #[error("the informer of {informer} has stopped{}", what_to_do(*cause))]
     Stopped {
@@ -64,9 +68,7 @@ pub enum Error {
     )]
     HistoryChanged,
     /// The version to wait for is no decimal number, so nobody can tell when the store has reached it.
-    #[error(
-        "the version {version:?} is not a decimal number, so it cannot be waited for; wait for the object's event instead"
-    )]
+    #[error("{}", unordered(version))]
     UnorderedVersion {
         /// The version.
         version: String,
@@ -81,6 +83,17 @@ pub enum Error {
 pub struct NotSynced {
     /// What is missing, in the order in which it was asked for.
     pub missing: Vec<Missing>,
+}
+
+/// A version that a store had not reached when the deadline passed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotReached {
+    /// The version waited for.
+    pub wanted: ResourceVersion,
+    /// The version that the store stands for; unset before the first list.
+    pub reached: ResourceVersion,
+    /// The informer, its state and its last error.
+    pub missing: Missing,
 }
 
 /// One informer or handler that was not synced when the deadline passed.
@@ -106,6 +119,18 @@ impl fmt::Display for NotSynced {
             write!(f, "{missing}")?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for NotReached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { wanted, reached, missing } = self;
+        write!(f, "version {wanted} was not reached in time: the store ")?;
+        match reached.is_unset() {
+            true => f.write_str("has no version yet: ")?,
+            false => write!(f, "stands at version {reached}: ")?,
+        }
+        write!(f, "{missing}")
     }
 }
 
@@ -169,6 +194,16 @@ fn what_to_do(cause: StopCause) -> String {
             ", because {cause}; its panic was printed by the process's panic hook, and a new one may be asked for"
         ),
     }
+}
+
+fn unordered(version: &str) -> String {
+    if version.is_empty() {
+        return "there is no version to wait for; take the object as the server returned it from the write"
+            .to_owned();
+    }
+    format!(
+        "the version {version:?} is not a decimal number, so it cannot be waited for; wait for the object's event instead"
+    )
 }
 
 /// An object could not be decoded. Says where and what, never the value (G34).

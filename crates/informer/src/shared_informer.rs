@@ -1,5 +1,7 @@
 //! One informer, shared by everybody who needs its collection.
 
+mod own_writes;
+
 use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::Ordering;
@@ -321,6 +323,9 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     /// Waits until the store has reached `version`, to read one's own writes: the version that a create or
     /// update returned (G14). For a delete, wait for the event. Waiting before anyone has started the informer waits
     /// for that too, and says so in the log after 5 s (G22).
+    ///
+    /// While the watch is broken it waits for as long as that takes: what must go on has a deadline
+    /// ([`wait_for_within`](Self::wait_for_within)).
     ///
     /// # Errors
     /// [`Error::HistoryChanged`] if the server's history is replaced meanwhile; [`Error::UnorderedVersion`] if the

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{config_map, gate, note, object, scripted, scripted_informer, soon, value_of};
+use futures_util::FutureExt;
 use informer::source::FailureKind;
 use informer::store::IndexError;
 use informer::{
@@ -36,6 +37,8 @@ run_tests! {
         // Where the turn must be given up for another to have it.
         g11_other_tasks_have_their_turn_while_a_large_store_is_indexed;
     on_a_paused_clock:
+        g14_the_deadline_of_a_wait_says_where_the_store_stands,
+        g14_the_wait_for_an_object_ends_although_it_is_deleted_replaced_or_excluded,
         a_controller_hands_every_delta_to_ones_own_function_and_syncs_on_time,
         an_informer_with_a_single_handler_runs_in_the_callers_task;
 }
@@ -230,6 +233,69 @@ async fn g14_a_version_that_cannot_be_ordered_cannot_be_waited_for() {
     for version in ["", "abc", "007"] {
         let error = soon(informer.wait_for(version)).await.unwrap_err();
         assert_eq!(error, Error::UnorderedVersion { version: version.to_owned() });
+    }
+}
+
+/// An object as a write returned it, which the store may never show.
+fn written(name: &str, version: u64) -> ConfigMap {
+    serde_json::from_value(object(name, version, "written")).unwrap()
+}
+
+async fn g14_the_wait_for_an_object_ends_although_it_is_deleted_replaced_or_excluded() {
+    let (informer, mut script) = scripted_informer();
+    informer.start();
+    script.list(9, &[object("a", 1, "1"), object("b", 2, "1")]).await;
+    let (_, feed) = script.watch().await;
+    let lister = soon(informer.synced()).await.unwrap();
+    let mut replacement = object("b", 13, "other");
+    replacement["metadata"]["uid"] = "another".into();
+    for (write, kind, next) in [
+        (written("a", 10), "DELETED", object("a", 11, "1")),
+        (written("b", 12), "ADDED", replacement),
+        // A selector keeps it out, so only others' events and bookmarks show that its version has passed.
+        (written("excluded", 14), "BOOKMARK", object("", 15, "")),
+    ] {
+        let mut wait = std::pin::pin!(informer.wait_for_object(&write));
+        assert!((&mut wait).now_or_never().is_none(), "{kind} has not come yet");
+        feed.send(kind, &next);
+        soon(wait).await.unwrap();
+        soon(informer.wait_for_object_within(&write, Duration::ZERO)).await.unwrap();
+    }
+    assert!(lister.find("default", "a").is_none() && lister.find("default", "excluded").is_none());
+    assert_eq!(lister.find("default", "b").unwrap().metadata.uid.as_deref(), Some("another"));
+
+    let unsaved = ConfigMap::default();
+    let error = soon(informer.wait_for_object(&unsaved)).await.unwrap_err();
+    assert_eq!(error, Error::UnorderedVersion { version: String::new() });
+    assert!(error.to_string().contains("as the server returned it"), "{error}");
+    informer.stop().await;
+    let error = soon(informer.wait_for_object(&written("a", 99))).await.unwrap_err();
+    assert!(matches!(error, Error::Stopped { .. }), "{error}");
+}
+
+async fn g14_the_deadline_of_a_wait_says_where_the_store_stands() {
+    let deadline = Duration::from_millis(300);
+    let (informer, mut script) = scripted_informer();
+    let unstarted = informer.wait_for_within(20, deadline).await.unwrap_err().to_string();
+    for part in ["version 20", "has no version yet", "configmaps.v1", "not started: call `start()`"] {
+        assert!(unstarted.contains(part), "{part}: {unstarted}");
+    }
+    informer.start();
+    script.list(9, &[object("a", 1, "1")]).await;
+    soon(informer.wait_for_within(9, deadline)).await.unwrap();
+    script.fail(FailureKind::Server, "watch: 503 on fire").await;
+    let begun = tokio::time::Instant::now();
+    let error = soon(informer.wait_for_within(20, deadline)).await.unwrap_err();
+    assert_eq!(begun.elapsed().as_millis(), deadline.as_millis());
+    let of_object = soon(informer.wait_for_object_within(&written("a", 20), deadline)).await.unwrap_err();
+    for error in [error, of_object] {
+        let Error::NotReached(it) = &error else { panic!("{error:?}") };
+        assert_eq!((it.wanted.clone(), it.reached.clone()), (20.into(), 9.into()));
+        let text = error.to_string();
+        for part in ["version 20", "stands at version 9", "configmaps.v1", "attempt 1 failed", "503 on fire"]
+        {
+            assert!(text.contains(part), "{part}: {text}");
+        }
     }
 }
 

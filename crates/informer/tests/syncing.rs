@@ -5,7 +5,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{Script, gate, nobody, object, scripted, scripted_informer, soon};
+use common::{LONG, Script, gate, nobody, object, scripted, scripted_informer, soon};
 use futures_util::{FutureExt, StreamExt};
 use informer::source::FailureKind;
 use informer::{
@@ -214,10 +214,13 @@ async fn g25_a_stop_ends_every_wait_at_once() {
             informer.start();
         }
         let begun = Instant::now();
+        let written: ConfigMap = serde_json::from_value(object("a", 99, "1")).unwrap();
         let waits = async {
             tokio::join!(
                 informer.synced(),
                 informer.wait_for(99),
+                informer.wait_for_within(99, LONG),
+                informer.wait_for_object_within(&written, LONG),
                 registration.synced(),
                 of_stream.synced(),
                 informer.run(),
@@ -233,7 +236,7 @@ async fn g25_a_stop_ends_every_wait_at_once() {
             // `run` starts; the others are what this is about.
             stopper.stop().await;
         }
-        let (synced, reached, handler, of_stream, (), ()) = soon(async {
+        let (synced, reached, within, of_object, handler, of_stream, (), ()) = soon(async {
             let (outcome, ()) = tokio::join!(waits, async {
                 tokio::task::yield_now().await;
                 stopper.stop().await;
@@ -242,7 +245,9 @@ async fn g25_a_stop_ends_every_wait_at_once() {
         })
         .await;
         assert!(matches!(synced, Err(Error::Stopped { .. })));
-        assert!(matches!(reached, Err(Error::Stopped { .. })));
+        for reached in [reached, within, of_object] {
+            assert!(matches!(reached, Err(Error::Stopped { .. })));
+        }
         assert!(matches!(handler, Err(Error::Stopped { .. })));
         assert!(matches!(of_stream, Err(Error::Stopped { .. })));
         assert!(begun.elapsed() < 10 * SECOND);
