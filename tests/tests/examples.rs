@@ -40,7 +40,7 @@ fn every_example_is_run_here_and_fits_on_a_page() -> anyhow::Result<()> {
     assert_eq!(names, run);
     for (name, source) in &sources {
         let lines = source.lines().count();
-        let most = if name == "controller" { 200 } else { 80 };
+        let most = if name == "controller" { 230 } else { 80 };
         ensure!(lines <= most, "{name}.rs has {lines} lines");
     }
     Ok(())
@@ -214,7 +214,7 @@ on_both_arms!(any_resource_gateway, |arm| async {
 
     let (code, text) = gateway.get("/apps/v1/deploymnets").await?;
     assert_eq!(code, 404, "{text}");
-    assert_eq!(text, "the server has no resource \"deploymnets.v1.apps\"; did you mean deployments.apps?");
+    assert_eq!(text, "the server has no resource \"deploymnets.v1.apps\"; did you mean deployments.v1.apps?");
     let (code, text) = gateway.get("/core/v1/pods?labels[a%20b]=c").await?;
     ensure!(code == 400 && text.contains("a b"), "{code} {text}");
     let ended = example.interrupt().await?;

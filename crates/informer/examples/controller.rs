@@ -8,7 +8,8 @@
 //! A PodSet's Pods are those that name it, by its UID, as their controller; whatever others own is not touched. Deleting a
 //! PodSet is left to the garbage collector, which follows the same owner references.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -19,6 +20,9 @@ use kube::api::{DeleteParams, ObjectMeta, PostParams, Preconditions};
 use kube::{Api, Client, CustomResource, Resource as _, ResourceExt};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+
+/// How long a look waits until the stores show what an earlier one wrote.
+const OWN_WRITES: Duration = Duration::from_secs(5);
 
 #[derive(CustomResource, Serialize, Deserialize, Debug, Clone)]
 #[kube(group = "samples.example.com", version = "v1", kind = "PodSet", plural = "podsets", namespaced)]
@@ -42,6 +46,8 @@ async fn main() -> anyhow::Result<()> {
         println!("{:#}", definition());
         return Ok(());
     }
+    // What fails is logged: the library says what it tries again.
+    tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).init();
     let client = Client::try_default().await?;
     let factory = SharedInformerFactory::builder(client.clone()).resync(Duration::from_secs(600)).build();
     let sets = factory.informer::<PodSet>()?;
@@ -57,36 +63,42 @@ async fn main() -> anyhow::Result<()> {
 
     // Only workers that see everything may decide what is missing.
     factory.wait_for_sync().await?;
-    let (sets, pod_lister) = (sets.synced().await?, pods.synced().await?);
-    let controller = Arc::new(Controller { client, sets, pods, pod_lister, by_owner });
-    println!("watching {} PodSets", controller.sets.len());
+    let (set_lister, pod_lister) = (sets.synced().await?, pods.synced().await?);
+    let written = Mutex::default();
+    let controller = Arc::new(Controller { client, sets, set_lister, pods, pod_lister, by_owner, written });
+    println!("watching {} PodSets", controller.set_lister.len());
 
+    // An error, such as a conflict, means: again, a little later each time.
     let work = move |key: ObjectKey| {
         let controller = Arc::clone(&controller);
-        // An error, such as a conflict, means: again, a little later each time.
-        async move { controller.reconcile(&key).await.inspect_err(|error| eprintln!("PodSet {key}: {error:#}")) }
+        async move { controller.reconcile(&key).await }
     };
     let until_interrupted = async {
         _ = tokio::signal::ctrl_c().await;
-        queue.shutdown(); // what was begun is finished
+        queue.shutdown(); // what was begun is finished,
+        factory.shutdown().await; // but does not wait for stores any more
     };
     tokio::join!(queue.run_workers(4, work), until_interrupted);
-    factory.shutdown().await;
     Ok(())
 }
 
 struct Controller {
     client: Client,
-    sets: Lister<PodSet>,
+    sets: SharedInformer<PodSet>,
+    set_lister: Lister<PodSet>,
     pods: SharedInformer<Pod>,
     pod_lister: Lister<Pod>,
     by_owner: Index<Pod>,
+    /// The Pod that was written last for each PodSet, until the store is known to have reached it.
+    written: Mutex<HashMap<ObjectKey, Pod>>,
 }
 
 impl Controller {
     /// Makes the world as one PodSet wants it. Knows nothing of what has changed, only what is.
     async fn reconcile(&self, key: &ObjectKey) -> anyhow::Result<()> {
-        let Some(set) = self.sets.get(key) else { return Ok(()) };
+        // Also if the last look gave up waiting: from an older store it would all be done once more.
+        self.see_written(key).await?;
+        let Some(set) = self.set_lister.get(key) else { return Ok(()) };
         if set.metadata.deletion_timestamp.is_some() {
             return Ok(());
         }
@@ -94,14 +106,25 @@ impl Controller {
         let mut own = self.own_pods(&set)?;
         let wanted = set.spec.replicas;
         for _ in own.len()..wanted {
-            self.create_pod(&pods, &set).await?;
+            let created = create_pod(&pods, &set).await?;
+            self.written.lock().unwrap().insert(key.clone(), created);
         }
         // Those that are ready stay, then the oldest.
         own.sort_by_key(|pod| (!is_ready(pod), pod.metadata.creation_timestamp.clone(), pod.name_any()));
         for pod in own.iter().skip(wanted) {
-            delete_pod(&pods, pod).await?;
+            let ending = delete_pod(&pods, pod).await?;
+            self.written.lock().unwrap().extend(ending.map(|pod| (key.clone(), pod)));
         }
+        self.see_written(key).await?;
         self.update_status(&set).await
+    }
+
+    /// Waits until the store shows what was written for a PodSet.
+    async fn see_written(&self, key: &ObjectKey) -> anyhow::Result<()> {
+        let Some(pod) = self.written.lock().unwrap().get(key).cloned() else { return Ok(()) };
+        self.pods.wait_for_object_within(&pod, OWN_WRITES).await?;
+        self.written.lock().unwrap().remove(key); // no other worker has this key
+        Ok(())
     }
 
     /// The Pods that `set` controls, without those that end or have ended.
@@ -114,26 +137,6 @@ impl Controller {
         });
         pods.retain(|pod| pod.metadata.deletion_timestamp.is_none() && !has_ended(pod));
         Ok(pods)
-    }
-
-    async fn create_pod(&self, pods: &Api<Pod>, set: &PodSet) -> anyhow::Result<()> {
-        let (name, image) = ("main".to_owned(), Some(set.spec.image.clone()));
-        let container = Container { name, image, ..Container::default() };
-        let pod = Pod {
-            metadata: ObjectMeta {
-                generate_name: Some(format!("{}-", set.name_any())),
-                owner_references: Some(vec![set.controller_owner_ref(&()).context("it has a UID")?]),
-                labels: Some([("podset".to_owned(), set.name_any())].into()),
-                ..ObjectMeta::default()
-            },
-            spec: Some(PodSpec { containers: vec![container], ..PodSpec::default() }),
-            status: None,
-        };
-        let created = pods.create(&PostParams::default(), &pod).await.context("creating a Pod")?;
-        println!("created {} for PodSet {}", created.name_any(), set.name_any());
-        // The next look must see it, or it would create one more.
-        self.pods.wait_for(created.resource_version().unwrap_or_default().as_str()).await?;
-        Ok(())
     }
 
     async fn update_status(&self, set: &PodSet) -> anyhow::Result<()> {
@@ -150,23 +153,44 @@ impl Controller {
         let mut set = set.clone();
         set.status = Some(status);
         let sets = Api::<PodSet>::namespaced(self.client.clone(), &set.namespace().unwrap_or_default());
-        sets.replace_status(&set.name_any(), &PostParams::default(), &set)
-            .await
-            .context("writing the status")?;
-        Ok(())
+        let written = sets.replace_status(&set.name_any(), &PostParams::default(), &set).await;
+        let written = written.context("writing the status")?;
+        // A key queued meanwhile would be written from the older copy, and that is a conflict.
+        Ok(self.sets.wait_for_object_within(&written, OWN_WRITES).await?)
     }
 }
 
-async fn delete_pod(pods: &Api<Pod>, pod: &Pod) -> anyhow::Result<()> {
+async fn create_pod(pods: &Api<Pod>, set: &PodSet) -> anyhow::Result<Pod> {
+    let (name, image) = ("main".to_owned(), Some(set.spec.image.clone()));
+    let container = Container { name, image, ..Container::default() };
+    let pod = Pod {
+        metadata: ObjectMeta {
+            generate_name: Some(format!("{}-", set.name_any())),
+            owner_references: Some(vec![set.controller_owner_ref(&()).context("it has a UID")?]),
+            labels: Some([("podset".to_owned(), set.name_any())].into()),
+            ..ObjectMeta::default()
+        },
+        spec: Some(PodSpec { containers: vec![container], ..PodSpec::default() }),
+        status: None,
+    };
+    let created = pods.create(&PostParams::default(), &pod).await.context("creating a Pod")?;
+    println!("created {} for PodSet {}", created.name_any(), set.name_any());
+    Ok(created)
+}
+
+/// Returns the Pod if it lives on for a while, to end in good order.
+async fn delete_pod(pods: &Api<Pod>, pod: &Pod) -> anyhow::Result<Option<Pod>> {
     // This very one: by now another may have its name.
     let preconditions = Preconditions { uid: pod.uid(), resource_version: None };
     let parameters = DeleteParams::default().preconditions(preconditions);
     match pods.delete(&pod.name_any(), &parameters).await {
-        Ok(_) => println!("deleted {}", pod.name_any()),
-        Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => {}
-        Err(error) => return Err(error).context("deleting a Pod"),
+        Ok(answer) => {
+            println!("deleted {}", pod.name_any());
+            Ok(answer.left())
+        }
+        Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => Ok(None),
+        Err(error) => Err(error).context("deleting a Pod"),
     }
-    Ok(())
 }
 
 fn has_ended(pod: &Pod) -> bool {

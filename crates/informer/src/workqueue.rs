@@ -49,8 +49,9 @@
 //!
 //! # Reading one's own writes
 //! A lister may be behind what a worker has just written: a worker that creates Pods and is called again at once may
-//! count too few. Wait for the version that the write returned
-//! ([`SharedInformer::wait_for`](crate::SharedInformer::wait_for)) before the key is done.
+//! count too few. Wait for the object that the write returned
+//! ([`wait_for_object_within`](crate::SharedInformer::wait_for_object_within)) before the key is done, and before the
+//! next look at it if that failed: [`read_your_writes`](crate::manual::read_your_writes).
 //!
 //! # kube-runtime
 //! Reconcilers written for `kube_runtime::Controller` can be fed by informers as well; the

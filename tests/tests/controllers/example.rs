@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use informer_testkit::{Fault, Status, Verb};
+use informer_testkit::{Cut, Fault, Status, Verb};
 use informer_tests::examples::Example;
 use informer_tests::fixtures::pod;
 use informer_tests::harness::Arm;
@@ -56,7 +56,9 @@ on_both_arms!(controller, |arm| async {
     world.has("web", 2, 1).await?;
     if let Some(conflicts) = conflicts {
         assert_eq!(conflicts.hits(), 3);
-        example.line(|line| line.contains("writing the status") && line.contains("modified")).await?;
+        let line =
+            example.line(|line| line.contains("writing the status") && line.contains("modified")).await?;
+        ensure!(line.contains("Conflict (409)") && line.len() < 400, "{line}");
     }
 
     // More, and then fewer: the one that is ready stays.
@@ -83,6 +85,41 @@ on_both_arms!(controller, |arm| async {
     ensure!(ended.status.success(), "{ended:?}");
     let created = ended.lines.iter().filter(|line| line.ends_with("for PodSet web")).count();
     assert_eq!(created, 2 + 1 + 2, "never one too many: {ended:?}");
+    Ok(())
+});
+
+// Only the test kit can keep the controller, and nobody else, from its watch.
+on_both_arms!(g25_a_controller_that_cannot_see_its_writes_ends_and_does_nothing_twice, |arm| async {
+    let Some(server) = arm.test_server() else { return Ok(()) };
+    install(&arm).await?;
+    let world = World::new(&arm, &arm.namespace("blind").await?);
+    world.create_set("web", 1).await?;
+    let example = Example::run("controller", &arm.kubeconfig(), &[]).await?;
+    world.has("web", 1, 0).await?;
+
+    let blind = server.faults().inject(Fault::unavailable().on(Verb::Watch).resource("pods"));
+    server.faults().cut_watches(Cut::Close, Some("pods"));
+    let refused = async || {
+        ensure!(blind.hits() > 0);
+        Ok(())
+    };
+    eventually_ok("the watch is refused", SOON, refused).await?;
+    world.scale("web", 3).await?;
+    // It gives up waiting, and waits again before it looks at a store that is as old.
+    let gave_up = async || {
+        let lines = example.lines();
+        let count = lines.iter().filter(|line| line.contains("was not reached in time")).count();
+        ensure!(count >= 2, "{lines:?}");
+        Ok(())
+    };
+    eventually_ok("it gives up waiting twice", SOON, gave_up).await?;
+    let ended = example.interrupt().await?;
+    ensure!(ended.status.success(), "{ended:?}");
+    let created = ended.lines.iter().filter(|line| line.ends_with("for PodSet web")).count();
+    assert_eq!(created, 3, "{ended:?}");
+    let why =
+        ended.lines.iter().find(|line| line.contains("was not reached in time")).context("it says so")?;
+    ensure!(why.contains("pods.v1") && why.contains("503"), "{why}");
     Ok(())
 });
 
