@@ -42,7 +42,7 @@ impl Example {
     ///
     /// When the examples do not build, or there is none of this name.
     pub async fn run(name: &str, kubeconfig: &Path, arguments: &[&str]) -> anyhow::Result<Self> {
-        let executable = spawn_blocking(built).await??.join(name);
+        let executable = spawn_blocking(built).await??.folder.join(name);
         let mut child = tokio::process::Command::new(&executable)
             .args(arguments)
             .env("KUBECONFIG", kubeconfig)
@@ -125,13 +125,51 @@ pub fn sources() -> anyhow::Result<Vec<(String, String)>> {
     Ok(sources)
 }
 
-/// Builds all examples, with the profile of this test, and returns the folder that they are in.
-fn built() -> anyhow::Result<PathBuf> {
-    static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+/// The libraries that the examples are linked with, to compile something else with them.
+#[derive(Debug)]
+pub struct Libraries(Vec<(String, PathBuf)>);
+
+/// Builds the examples, and returns the libraries that they are linked with.
+///
+/// # Errors
+///
+/// When the examples do not build.
+pub fn libraries() -> anyhow::Result<Libraries> {
+    Ok(Libraries(built()?.libraries))
+}
+
+impl Libraries {
+    /// The library of this name.
+    ///
+    /// # Errors
+    ///
+    /// When there is none.
+    pub fn path(&self, name: &str) -> anyhow::Result<&Path> {
+        let found = self.0.iter().find(|(library, _)| library == name);
+        Ok(&found.with_context(|| format!("the examples are not linked with {name}"))?.1)
+    }
+
+    /// The folder with the libraries that those are linked with.
+    #[must_use]
+    pub fn dependencies(&self) -> &Path {
+        self.0.first().and_then(|(_, path)| path.parent()).unwrap_or_else(|| Path::new("."))
+    }
+}
+
+/// The examples, built with the profile of this test.
+#[derive(Clone)]
+struct Built {
+    /// The folder that they are in.
+    folder: PathBuf,
+    libraries: Vec<(String, PathBuf)>,
+}
+
+fn built() -> anyhow::Result<Built> {
+    static BUILT: OnceLock<Result<Built, String>> = OnceLock::new();
     BUILT.get_or_init(|| build().map_err(|error| format!("{error:#}"))).clone().map_err(anyhow::Error::msg)
 }
 
-fn build() -> anyhow::Result<PathBuf> {
+fn build() -> anyhow::Result<Built> {
     let mut command = Command::new(env!("CARGO"));
     command.args(["build", "-p", "informer", "--examples", "--message-format=json-render-diagnostics"]);
     if !cfg!(debug_assertions) {
@@ -151,14 +189,21 @@ fn build() -> anyhow::Result<PathBuf> {
         .output()
         .context("cargo does not run")?;
     ensure!(output.status.success(), "the examples do not build, see above");
-    let executable = output
-        .stdout
-        .split(|&byte| byte == b'\n')
-        .filter_map(|line| serde_json::from_slice::<Artifact>(line).ok())
+    let lines = output.stdout.split(|&byte| byte == b'\n');
+    let artifacts: Vec<Artifact> = lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
+    let executable = artifacts
+        .iter()
         .filter(|artifact| artifact.target.kind.iter().any(|kind| kind == "example"))
-        .find_map(|artifact| artifact.executable)
+        .find_map(|artifact| artifact.executable.as_ref())
         .context("cargo built no example")?;
-    Ok(executable.parent().context("a file is in a folder")?.to_owned())
+    let folder = executable.parent().context("a file is in a folder")?.to_owned();
+    let libraries = artifacts.into_iter().filter_map(|Artifact { target, filenames, .. }| {
+        let library = filenames.into_iter().find(|file| file.extension().is_some_and(|it| it == "rlib"))?;
+        // In the folder of the dependencies, where cargo keeps those of a library's own, too.
+        let name = target.name.replace('-', "_");
+        Some((name, library))
+    });
+    Ok(Built { folder, libraries: libraries.collect() })
 }
 
 fn crate_folder() -> PathBuf {
@@ -169,12 +214,14 @@ fn crate_folder() -> PathBuf {
 #[derive(Deserialize)]
 struct Artifact {
     target: Target,
+    filenames: Vec<PathBuf>,
     executable: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
 struct Target {
     kind: Vec<String>,
+    name: String,
 }
 
 fn read(output: impl AsyncRead + Unpin + Send + 'static, lines: Arc<Mutex<Vec<String>>>) -> JoinHandle<()> {

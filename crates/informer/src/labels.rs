@@ -22,11 +22,17 @@ use kube::Resource;
 ///     }
 /// }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "the labels of `{Self}` cannot be read",
+    label = "selecting by labels needs `{Self}: informer::HasLabels`",
+    note = "implement `informer::HasLabels` for a struct of your own that keeps the labels; its documentation has an example"
+)]
 pub trait HasLabels {
     /// The value of one label.
     fn label(&self, key: &str) -> Option<&str>;
 }
 
+#[diagnostic::do_not_recommend]
 impl<K: Resource> HasLabels for K {
     fn label(&self, key: &str) -> Option<&str> {
         self.meta().labels.as_ref()?.get(key).map(String::as_str)

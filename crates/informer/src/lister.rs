@@ -114,18 +114,25 @@ impl<T> Lister<T> {
     }
 }
 
-impl<T: HasLabels> Lister<T> {
+/// The bound stands at the methods, since a compiler explains it only there.
+impl<T> Lister<T> {
     /// The objects whose labels match, such as `app=web,tier in (a,b),!canary`.
     ///
     /// # Errors
     /// When `selector` is no label selector; the error quotes the place.
-    pub fn select(&self, selector: &str) -> Result<Selection<T>, ParseSelectorError> {
+    pub fn select(&self, selector: &str) -> Result<Selection<T>, ParseSelectorError>
+    where
+        T: HasLabels,
+    {
         Ok(self.select_with(selector.parse()?))
     }
 
     /// The objects whose labels match.
     #[must_use]
-    pub fn select_with(&self, selector: LabelSelector) -> Selection<T> {
+    pub fn select_with(&self, selector: LabelSelector) -> Selection<T>
+    where
+        T: HasLabels,
+    {
         Selection::new(self.snapshot(), None, selector)
     }
 }
@@ -145,32 +152,39 @@ impl<T> NamespaceLister<T> {
     }
 }
 
-impl<T: HasLabels> NamespaceLister<T> {
+impl<T> NamespaceLister<T> {
     /// The objects of the namespace whose labels match.
     ///
     /// # Errors
     /// When `selector` is no label selector; the error quotes the place.
-    pub fn select(&self, selector: &str) -> Result<Selection<T>, ParseSelectorError> {
+    pub fn select(&self, selector: &str) -> Result<Selection<T>, ParseSelectorError>
+    where
+        T: HasLabels,
+    {
         Ok(self.select_with(selector.parse()?))
     }
 
     /// The objects of the namespace whose labels match.
     #[must_use]
-    pub fn select_with(&self, selector: LabelSelector) -> Selection<T> {
+    pub fn select_with(&self, selector: LabelSelector) -> Selection<T>
+    where
+        T: HasLabels,
+    {
         Selection::new(self.lister.snapshot(), Some(self.namespace.clone()), selector)
     }
 }
 
-impl<T: HasLabels> Selection<T> {
+impl<T> Selection<T> {
     /// The objects of a snapshot, or of one namespace of it, whose labels match.
     #[must_use]
-    pub fn new(snapshot: Snapshot<T>, namespace: Option<String>, selector: LabelSelector) -> Self {
+    pub fn new(snapshot: Snapshot<T>, namespace: Option<String>, selector: LabelSelector) -> Self
+    where
+        T: HasLabels,
+    {
         let keep = Keep(|selector: &LabelSelector, object: &T| selector.matches(|key| object.label(key)));
         Self { snapshot, keep, namespace, selector }
     }
-}
 
-impl<T> Selection<T> {
     /// The objects, in key order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
         self.entries().map(|entry| entry.object())

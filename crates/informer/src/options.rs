@@ -11,10 +11,10 @@ use informer_core::reflector::ReflectorConfig;
 use informer_core::selector::{FieldSelector, LabelSelector};
 use kube::core::DynamicObject;
 
-use crate::Scope;
 use crate::decode::RawObject;
 use crate::reflector::{Identity, identity_of};
 use crate::source::{ListCompression, Projection, WireFormat};
+use crate::{MetadataOnly, Scope};
 
 /// How an informer lists, watches, decodes and keeps its objects. Options are part of what is asked for:
 /// asking a factory for the same collection with contradictory options is an error (G23).
@@ -170,10 +170,13 @@ impl<T> InformerOptions<T> {
         self
     }
 
-    /// Asks the server for metadata only. For types that need nothing else, such as
+    /// Asks the server for metadata only. For types that need nothing else ([`MetadataOnly`]), such as
     /// `kube::core::PartialObjectMeta`.
     #[must_use]
-    pub fn metadata_only(mut self) -> Self {
+    pub fn metadata_only(mut self) -> Self
+    where
+        T: MetadataOnly,
+    {
         self.wire.projection = Projection::Metadata;
         self
     }

@@ -143,11 +143,18 @@ impl fmt::Display for Scope {
 
 /// A kind whose resource is known from its type alone: every kind of k8s-openapi, and every type that derives
 /// `kube::CustomResource`.
+#[diagnostic::on_unimplemented(
+    message = "the type `{Self}` alone does not say which resource it is",
+    label = "no kind of k8s-openapi and no derived custom resource",
+    note = "for a struct of your own, name the resource: `factory.informer_as::<Own>(Resource::of::<Pod>(), InformerOptions::new())`",
+    note = "for `DynamicObject`, ask discovery: `factory.for_resource(\"apps\", \"v1\", \"deployments\").await`"
+)]
 pub trait TypedResource: kube::Resource<DynamicType = ()> {
     /// Whether objects of this kind live in namespaces.
     fn namespaced() -> bool;
 }
 
+#[diagnostic::do_not_recommend]
 impl<K: kube::Resource<DynamicType = ()>> TypedResource for K
 where
     K::Scope: ScopeKind,

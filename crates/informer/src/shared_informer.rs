@@ -405,7 +405,7 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     }
 }
 
-impl<T: HasLabels + Send + Sync + 'static> SharedInformer<T> {
+impl<T: Send + Sync + 'static> SharedInformer<T> {
     /// Adds an index over the values of the label `key`, which selectors that ask for values of it then use
     /// (G12). Adding it again does nothing.
     ///
@@ -415,7 +415,10 @@ impl<T: HasLabels + Send + Sync + 'static> SharedInformer<T> {
     /// # Cancel safety
     /// As for [`add_index`](Self::add_index).
     #[track_caller]
-    pub fn add_label_index(&self, key: &str) -> impl Future<Output = Result<Index<T>, Error>> + Send {
+    pub fn add_label_index(&self, key: &str) -> impl Future<Output = Result<Index<T>, Error>> + Send
+    where
+        T: HasLabels,
+    {
         let index = Index::label(key, |object: &T, key| object.label(key));
         async move {
             if let Some(index) = self.shared.reader.snapshot().label_index(key) {

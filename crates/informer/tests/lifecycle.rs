@@ -13,6 +13,7 @@ use informer::{
 };
 use informer_testkit::{TestServer, Verb};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
+use kube::core::DynamicObject;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
@@ -88,13 +89,16 @@ async fn g23_contradictory_options_are_an_error_that_names_the_option() {
         (options().keep_managed_fields(), "keep_managed_fields"),
         (options().strict(), "strict"),
         (options().max_object_bytes(1), "max_object_bytes"),
-        (options().metadata_only(), "metadata_only"),
         (options().transform("slim", |_| Ok(())), "transform"),
     ] {
         let error = factory.informer_with(changed).unwrap_err();
         assert!(matches!(error, Error::ConflictingOptions { option, .. } if option == name), "{error:?}");
         assert!(error.to_string().contains(name), "{error}");
     }
+    let (resource, dynamic) = (Resource::of::<ConfigMap>(), InformerOptions::<DynamicObject>::new());
+    factory.dynamic(resource.clone(), dynamic.clone()).unwrap();
+    let error = factory.dynamic(resource, dynamic.metadata_only()).unwrap_err();
+    assert!(error.to_string().contains("metadata_only"), "{error}");
 }
 
 async fn g24_what_was_stopped_can_be_asked_for_again() {

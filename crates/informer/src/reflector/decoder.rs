@@ -66,7 +66,7 @@ impl<T: Decode> Decoder<T> {
         let mut object = catch_unwind(AssertUnwindSafe(decode))
             .map_err(|_| "the decoder panicked".to_owned())
             .and_then(|decoded| decoded.map_err(|error| error.to_string()))
-            .map_err(|cause| Undecodable { phase: "decode", cause })?;
+            .map_err(|cause| Undecodable { phase: "decode", cause: explained(cause, wire) })?;
         match wire {
             Wire::Json(_) => complete_types(&mut object, &self.api_version, &self.kind),
             Wire::Protobuf(kind, _) => complete_types(&mut object, kind.api_version(), kind.name()),
@@ -91,6 +91,24 @@ impl<T: Decode> Decoder<T> {
         }
     }
 }
+
+/// Why an object does not decode, and what to do if only its metadata was asked for.
+fn explained(cause: String, object: Wire<'_>) -> String {
+    let is_metadata = match object {
+        Wire::Json(json) => {
+            serde_json::from_slice::<TypeMeta>(json).is_ok_and(|types| types.kind == PARTIAL_METADATA)
+        }
+        Wire::Protobuf(kind, _) => kind.name() == PARTIAL_METADATA,
+    };
+    match is_metadata {
+        true => format!(
+            "{cause}; the server sent metadata only, with the apiVersion meta.k8s.io/v1 and the kind {PARTIAL_METADATA}: keep it as `PartialObjectMeta`, or ask for whole objects"
+        ),
+        false => cause,
+    }
+}
+
+const PARTIAL_METADATA: &str = "PartialObjectMetadata";
 
 impl Identity<'_> {
     fn is_of(&self, head: &ObjectHead<'_>) -> bool {
