@@ -62,6 +62,14 @@ pub enum Error {
         /// The first option that differs.
         option: &'static str,
     },
+    /// The namespace cannot be one, so the server was not asked.
+    #[error(
+        "{namespace:?} is no name of a namespace: those have 1 to 63 of a-z, 0-9 and '-', with a letter or digit first and last"
+    )]
+    InvalidNamespace {
+        /// The namespace that was asked for.
+        namespace: String,
+    },
     /// The server's history was replaced, so that the version waited for means nothing any more (G14).
     #[error(
         "the server's history was replaced while waiting (an etcd restored?); read the object again and wait for its new version"

@@ -6,6 +6,8 @@ use std::fmt;
 use informer_core::selector::{FieldSelector, LabelSelector};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 
+use crate::Error;
+
 /// A resource of the API server: group, version and plural name, with what discovery says of it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Resource {
@@ -85,6 +87,15 @@ impl Resource {
     }
 }
 
+/// As the API server defines it, for names of namespaces.
+fn is_dns_label(name: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=63).contains(&name.len())
+        && name.bytes().all(inner)
+        && !name.starts_with('-')
+        && !name.ends_with('-')
+}
+
 /// `version`, or `group/version`, as segments of a path.
 pub(crate) fn group_version_path(group: &str, version: &str) -> String {
     if group.is_empty() {
@@ -121,6 +132,27 @@ impl Scope {
     #[must_use]
     pub fn namespace(namespace: impl Into<String>) -> Self {
         Self { namespace: Some(namespace.into()), ..Self::default() }
+    }
+
+    /// Whether the namespace can be one: its name must be a DNS label.
+    ///
+    /// # Errors
+    /// [`Error::InvalidNamespace`].
+    ///
+    /// # Examples
+    /// ```
+    /// use informer::Scope;
+    ///
+    /// assert!(Scope::namespace("kube-system").check().is_ok());
+    /// assert!(Scope::namespace("default/pods").check().is_err());
+    /// ```
+    pub fn check(&self) -> Result<(), Error> {
+        match &self.namespace {
+            Some(namespace) if !is_dns_label(namespace) => {
+                Err(Error::InvalidNamespace { namespace: namespace.clone() })
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -185,6 +217,28 @@ impl ScopeKind for k8s_openapi::SubResourceScope {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_namespace_is_a_dns_label() {
+        for (name, is_one) in [
+            ("default", true),
+            ("a", true),
+            ("0-0", true),
+            (&"a".repeat(63), true),
+            (&"a".repeat(64), false),
+            ("", false),
+            ("Default", false),
+            ("a.b", false),
+            ("a_b", false),
+            ("-a", false),
+            ("a-", false),
+            ("a/b", false),
+            ("\u{e4}", false),
+        ] {
+            assert_eq!(Scope::namespace(name).check().is_ok(), is_one, "{name:?}");
+        }
+        assert!(Scope::all().check().is_ok());
+    }
 
     #[test]
     fn g34_names_from_outside_stay_within_their_segment_of_the_path() {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use informer::Scope;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use secrecy::ExposeSecret;
@@ -168,6 +169,9 @@ impl ConnectionArgs {
             config.cluster_url = uri;
         }
         if let Some(namespace) = &self.namespace {
+            Scope::namespace(namespace)
+                .check()
+                .map_err(|error| ConnectError::Flag { flag: "--namespace", cause: error.to_string() })?;
             config.default_namespace.clone_from(namespace);
         }
         // An empty one, as of a variable that is set to nothing, is none.

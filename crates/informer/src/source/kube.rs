@@ -117,6 +117,8 @@ impl KubeSource {
 
     /// Asks for objects in the encodings on offer; the answer says in which they are.
     async fn open(&self, verb: &str, query: &str) -> Result<(Encoding, Body), Failure> {
+        let Target { scope, .. } = &*self.target;
+        scope.check().map_err(|error| self.target.refused(verb, FailureKind::Invalid, &error.to_string()))?;
         loop {
             let offer = Offer::of(&self.target, self.json_only.load(Ordering::Relaxed))
                 .map_err(|why| self.target.refused(verb, FailureKind::Invalid, &why))?;

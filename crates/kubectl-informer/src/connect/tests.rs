@@ -36,6 +36,14 @@ fn with_file(file: &Path) -> ConnectionArgs {
 }
 
 #[tokio::test]
+async fn a_namespace_that_cannot_be_one_names_the_flag() {
+    let (_folder, file) = written(GOOD);
+    let args = ConnectionArgs { namespace: Some("a/b".to_owned()), ..with_file(&file) };
+    let error = args.config(&Environment::default()).await.unwrap_err().to_string();
+    assert!(error.starts_with("--namespace: \"a/b\" is no name of a namespace"), "{error}");
+}
+
+#[tokio::test]
 async fn the_current_context_is_used_and_flags_override_it() {
     let (_folder, file) = written(GOOD);
     let config = with_file(&file).config(&Environment::default()).await.unwrap();
