@@ -147,17 +147,20 @@ on_both_arms!(an_unknown_resource_is_an_error_with_suggestions, |arm| async {
     for (asked, expected) in [
         (
             ("apps", "v1", "deploymnets"),
-            "the server has no resource \"deploymnets.v1.apps\"; did you mean deployments.apps?",
+            "the server has no resource \"deploymnets.v1.apps\"; did you mean deployments.v1.apps?",
         ),
         (
             ("extensions", "v1beta1", "deployments"),
-            "the server has no resource \"deployments.v1beta1.extensions\"; did you mean deployments.v1.apps, deployments.apps?",
+            "the server has no resource \"deployments.v1beta1.extensions\"; did you mean deployments.v1.apps?",
         ),
         (
             ("apps", "v1", "Deployment"),
-            "the server has no resource \"Deployment.v1.apps\"; did you mean deployments.apps?",
+            "the server has no resource \"Deployment.v1.apps\"; did you mean deployments.v1.apps? Its plural is needed here, \"deployments\"",
         ),
-        (("core", "v1", "pod"), "the server has no resource \"pod.v1\"; did you mean pods?"),
+        (
+            ("core", "v1", "pod"),
+            "the server has no resource \"pod.v1\"; did you mean pods.v1? Its plural is needed here, \"pods\"",
+        ),
         (
             ("example.net", "v1", "unicorns"),
             "the server has no resource \"unicorns.v1.example.net\"; `kubectl api-resources` lists what it has",
@@ -184,7 +187,7 @@ on_both_arms!(a_typed_resource_that_is_not_installed_is_waited_for, |arm| async 
             "gadgets.v1.trap.example.com in the whole cluster",
             "waiting for the resource",
             "watch gadgets.v1.trap.example.com in the whole cluster: 404 Not Found; ",
-            "install its CRD or check group and version",
+            "install its CRD, or check group, version and the plural \"gadgets\"",
         ],
     )?;
     ensure!(matches!(gadgets.status().state, InformerState::Unavailable { .. }), "{}", gadgets.status());

@@ -209,11 +209,20 @@ impl Discovery {
         Self { resources, failed }
     }
 
+    /// The resource of this group and version whose short name, singular or kind is `name`.
+    pub(crate) fn find_other_name(&self, group: &str, version: &str, name: &str) -> Option<&ApiResourceInfo> {
+        names::by_any_name(&self.resources, &name.to_lowercase(), |it| {
+            it.group == group && it.version == version
+        })
+    }
+
     fn unknown(&self, asked: &str) -> UnknownResource {
-        let suggestions = names::suggestions(&self.resources, asked);
+        let similar = names::similar(&self.resources, asked).into_iter();
+        // As arguments that find them.
+        let suggestions = similar.map(|it| it.resource.group_resource().into_owned()).collect();
         let unavailable =
             self.failed.iter().map(|it| format!("{} ({})", it.group_version, it.cause)).collect();
-        UnknownResource { asked: asked.to_owned(), suggestions, unavailable }
+        UnknownResource { asked: asked.to_owned(), suggestions, unavailable, other_name_of: None }
     }
 
     fn unknown_exact(&self, group: &str, version: &str, plural: &str) -> UnknownResource {
@@ -224,15 +233,20 @@ impl Discovery {
             kind: String::new(),
             namespaced: false,
         };
-        let mut unknown = self.unknown(plural);
-        unknown.asked = asked.to_string();
         // The name may be right, and only its group or version wrong.
         let same_name = self.resources.iter().filter(|it| it.resource.plural == plural);
-        let mut suggestions: Vec<String> = same_name.map(|it| it.resource.to_string()).collect();
-        suggestions.append(&mut unknown.suggestions);
-        suggestions.truncate(names::MAX_SUGGESTIONS);
-        unknown.suggestions = suggestions;
-        unknown
+        let other_name = self.find_other_name(group, version, plural);
+        let elsewhere = names::by_any_name(&self.resources, &plural.to_lowercase(), |_| true);
+        let similar = names::similar(&self.resources, plural);
+        let candidates = same_name.chain(other_name).chain(elsewhere).chain(similar);
+        let mut suggestions: Vec<String> = Vec::new();
+        for suggestion in candidates.map(|it| it.resource.to_string()) {
+            if suggestions.len() < names::MAX_SUGGESTIONS && !suggestions.contains(&suggestion) {
+                suggestions.push(suggestion);
+            }
+        }
+        let other_name_of = other_name.map(|it| Box::new(it.resource.clone()));
+        UnknownResource { asked: asked.to_string(), suggestions, other_name_of, ..self.unknown(plural) }
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use informer_core::ResourceVersion;
 use informer_core::store::IndexError;
 
+use crate::Resource;
 use crate::status::StopCause;
 
 /// An error of this crate.
@@ -173,6 +174,8 @@ pub struct UnknownResource {
     pub suggestions: Vec<String>,
     /// API groups that did not answer, and why: the resource may be in one of them.
     pub unavailable: Vec<String>,
+    /// The resource of which this is the short name, the singular or the kind, where the plural must be given.
+    pub other_name_of: Option<Box<Resource>>,
 }
 
 impl std::error::Error for UnknownResource {}
@@ -180,6 +183,9 @@ impl std::error::Error for UnknownResource {}
 impl fmt::Display for UnknownResource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the server has no resource {:?}", self.asked)?;
+        if let Some(resource) = &self.other_name_of {
+            return write!(f, "; did you mean {resource}? Its plural is needed here, {:?}", resource.plural);
+        }
         match self.suggestions.as_slice() {
             [] => f.write_str("; `kubectl api-resources` lists what it has")?,
             suggestions => write!(f, "; did you mean {}?", suggestions.join(", "))?,

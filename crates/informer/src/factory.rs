@@ -226,7 +226,8 @@ impl SharedInformerFactory {
     /// [`.when_installed()`](ForResource::when_installed) to wait for a resource that is not there yet.
     ///
     /// # Errors
-    /// [`Error::UnknownResource`] with suggestions, [`Error::Discovery`], [`Error::ShutDown`].
+    /// [`Error::UnknownResource`] with suggestions, also for a short name, a singular or a kind;
+    /// [`Error::Discovery`], [`Error::InvalidNamespace`], [`Error::ShutDown`].
     ///
     /// # Cancel safety
     /// Dropping the future gives up the discovery; nothing was made.

@@ -11,18 +11,17 @@ pub(super) const MAX_SUGGESTIONS: usize = 3;
 pub(super) fn find<'a>(resources: &'a [ApiResourceInfo], arg: &str) -> Option<&'a ApiResourceInfo> {
     let arg = arg.trim().to_lowercase();
     let Some((name, rest)) = arg.split_once('.') else {
-        return by_name(resources, &arg, |_| true);
+        return by_any_name(resources, &arg, |_| true);
     };
     let (version, group) = rest.split_once('.').unwrap_or((rest, ""));
     let exact = |it: &Resource| it.version == version && it.group == group;
-    by_name(resources, name, exact)
-        .or_else(|| by_name(resources, name, |it| it.group == rest))
-        .or_else(|| by_name(resources, name, |it| it.group.starts_with(rest)))
+    by_any_name(resources, name, exact)
+        .or_else(|| by_any_name(resources, name, |it| it.group == rest))
+        .or_else(|| by_any_name(resources, name, |it| it.group.starts_with(rest)))
 }
 
-/// Up to [`MAX_SUGGESTIONS`] resources whose names are like `asked`, the most similar first, as arguments that find
-/// them.
-pub(super) fn suggestions(resources: &[ApiResourceInfo], asked: &str) -> Vec<String> {
+/// Up to [`MAX_SUGGESTIONS`] resources whose names are like `asked`, the most similar first.
+pub(super) fn similar<'a>(resources: &'a [ApiResourceInfo], asked: &str) -> Vec<&'a ApiResourceInfo> {
     let asked = asked.trim().to_lowercase();
     let name = asked.split('.').next().unwrap_or_default();
     let allowed = (name.chars().count() / 3).max(1);
@@ -34,12 +33,11 @@ pub(super) fn suggestions(resources: &[ApiResourceInfo], asked: &str) -> Vec<Str
         .collect();
     // Stable: among equally similar ones the server's order stays.
     similar.sort_by_key(|(distance, _)| *distance);
-    let arg = |it: &ApiResourceInfo| it.resource.group_resource().into_owned();
-    similar.into_iter().take(MAX_SUGGESTIONS).map(|(_, it)| arg(it)).collect()
+    similar.into_iter().take(MAX_SUGGESTIONS).map(|(_, it)| it).collect()
 }
 
 /// The first match by full name, or else the first by short name, among those that `fits` lets through.
-fn by_name<'a>(
+pub(super) fn by_any_name<'a>(
     resources: &'a [ApiResourceInfo],
     name: &str,
     fits: impl Fn(&Resource) -> bool,

@@ -11,6 +11,7 @@ use kube::core::DynamicObject;
 
 use super::SharedInformerFactory;
 use crate::discovery::{Discovery, DiscoveryError};
+use crate::error::UnknownResource;
 use crate::options::InformerOptions;
 use crate::{Error, Resource, SharedInformer};
 
@@ -41,12 +42,15 @@ impl<'a> ForResource<'a> {
     /// [`Error::UnknownResource`] (G32). Discovery is asked at intervals that grow to 30 s, and as late as a
     /// `Retry-After` asks for, up to 5 min; that it does not answer is logged at warn, and waited for too.
     ///
+    /// The short name, singular or kind of a resource that is there is still an error: it would be waited for in vain.
+    ///
     /// A typed informer needs no such call: it is there at once, waits by itself, and says so in its status. A dynamic
     /// one is not there before discovery has told what the resource is.
     ///
     /// # Errors
     /// [`Error::Discovery`] if discovery is forbidden, the credentials are refused, or what answers is no Kubernetes API
-    /// server; [`Error::ConflictingOptions`]; [`Error::ShutDown`], at once when the factory is shut down.
+    /// server; [`Error::UnknownResource`] for another name than the plural of a resource that is there;
+    /// [`Error::ConflictingOptions`]; [`Error::InvalidNamespace`]; [`Error::ShutDown`], at once when the factory is shut down.
     ///
     /// # Cancel safety
     /// Dropping the future gives up waiting; nothing was made.
@@ -86,7 +90,7 @@ impl Future for ForResource<'_> {
 async fn known(factory: &SharedInformerFactory, names: [&str; 3]) -> Result<Resource, Error> {
     let [group, version, plural] = names;
     let told = Discovery::fetch_group_version(factory.client(), group, version).await;
-    if let Some(resource) = found(told, names)? {
+    if let Found::It(resource) = found(told, names)? {
         return Ok(resource);
     }
     let all = Discovery::fetch(factory.client()).await?;
@@ -104,8 +108,9 @@ async fn installed(factory: &SharedInformerFactory, names: [&str; 3]) -> Result<
         let [group, version, _] = names;
         let answer = Discovery::fetch_group_version_once(factory.client(), group, version).await;
         match found(answer, names) {
-            Ok(Some(resource)) => return Ok(resource),
-            Ok(None) => {}
+            Ok(Found::It(resource)) => return Ok(resource),
+            Ok(Found::ByAnotherName(unknown)) => return Err(Error::UnknownResource(unknown)),
+            Ok(Found::Nothing) => {}
             Err(error) if may_pass(&error) => {
                 if let DiscoveryError::Refused { retry_after: Some(asked), .. } = error {
                     wanted = asked.min(max_retry_after);
@@ -122,16 +127,29 @@ async fn installed(factory: &SharedInformerFactory, names: [&str; 3]) -> Result<
     }
 }
 
-/// The resource, if the one small document has it that it would be in.
+/// What the one small document has in which a resource would be.
+enum Found {
+    It(Resource),
+    /// A resource with this short name, singular or kind. The server keeps these names apart from plurals, so there
+    /// will be none with this plural.
+    ByAnotherName(UnknownResource),
+    Nothing,
+}
+
 fn found(
     told: Result<Discovery, DiscoveryError>,
     [group, version, plural]: [&str; 3],
-) -> Result<Option<Resource>, DiscoveryError> {
-    match told {
-        Ok(known) => Ok(known.find(group, version, plural).map(|found| found.resource.clone())),
-        Err(DiscoveryError::NotFound { .. }) => Ok(None),
-        Err(error) => Err(error),
-    }
+) -> Result<Found, DiscoveryError> {
+    let known = match told {
+        Ok(known) => known,
+        Err(DiscoveryError::NotFound { .. }) => return Ok(Found::Nothing),
+        Err(error) => return Err(error),
+    };
+    Ok(match known.require(group, version, plural) {
+        Ok(found) => Found::It(found.resource.clone()),
+        Err(unknown) if unknown.other_name_of.is_some() => Found::ByAnotherName(unknown),
+        Err(_) => Found::Nothing,
+    })
 }
 
 /// Whether it may be otherwise when asked again.

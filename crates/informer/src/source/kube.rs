@@ -18,6 +18,7 @@ use kube::client::Body;
 
 use super::{Failure, FailureKind, ListRequest, ListStream, ListWatch};
 use super::{WatchRequest, WatchStream, failure_of_status};
+use crate::discovery::Discovery;
 use crate::error::connection_error;
 use crate::resource::group_version_path;
 use crate::{Resource, Scope};
@@ -137,7 +138,13 @@ impl KubeSource {
                 self.json_only.store(true, Ordering::Relaxed);
                 continue;
             }
-            let response = self.accepted(verb, response).await?;
+            let response = match self.accepted(verb, response).await {
+                Err(mut failure) if failure.kind == FailureKind::NotFound => {
+                    failure.message.push_str(&self.what_was_meant().await);
+                    return Err(failure);
+                }
+                answer => answer?,
+            };
             let encoding = Encoding::of(response.headers())
                 .and_then(|encoding| offer.admit(encoding))
                 .map_err(|why| self.target.refused(verb, FailureKind::Malformed, &why))?;
@@ -187,6 +194,19 @@ impl KubeSource {
         let mut failure = failure_of_status(&status, self.target.message(verb, &status));
         failure.retry_after = retry_after.or(failure.retry_after);
         failure
+    }
+
+    /// For a resource that the server does not serve: which one the program may mean.
+    async fn what_was_meant(&self) -> String {
+        let Resource { group, version, plural, kind, .. } = &self.target.resource;
+        let Ok(known) = Discovery::fetch_group_version_once(&self.client, group, version).await else {
+            return String::new();
+        };
+        let Err(unknown) = known.require(group, version, plural) else { return String::new() };
+        let same_kind = known.resources().iter().find(|it| it.resource.kind == *kind);
+        let meant =
+            same_kind.map(|it| it.resource.to_string()).or_else(|| unknown.suggestions.into_iter().next());
+        meant.map(|meant| format!("; did you mean {meant}?")).unwrap_or_default()
     }
 
     async fn document(&self, path: &str) -> Result<Document, Failure> {
@@ -365,7 +385,7 @@ impl Target {
                 )
             }
             404 => format!(
-                "; the server does not serve {}: install its CRD or check group and version",
+                "; the server does not serve {}: install its CRD, or check group, version and the plural {plural:?}",
                 self.resource
             ),
             _ => String::new(),

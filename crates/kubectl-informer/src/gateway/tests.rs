@@ -205,7 +205,7 @@ async fn mistakes_are_answered_with_what_to_do() {
     let gateway = gateway(&server, GatewayOptions::default());
     for (path, code, reason, expected) in [
         ("/pdos", 404, "NotFound", "did you mean pods?"),
-        ("/apps/v1/deploymentz", 404, "NotFound", "deployments.apps"),
+        ("/apps/v1/deploymentz", 404, "NotFound", "did you mean deployments.v1.apps?"),
         ("/apps/v2/deployments", 404, "NotFound", "deployments.v1.apps"),
         ("/a/b", 404, "NotFound", "no such path: /a/b"),
         ("/pods?labelSelector=a in (x", 400, "BadRequest", "at offset 7"),
