@@ -152,8 +152,18 @@ impl SharedInformerFactory {
     /// The informer of a resource, decoded into whatever type: a struct of your own with just the fields you
     /// use, or `DynamicObject`.
     ///
+    /// # A struct of your own
+    /// Objects have more fields than the struct, so a field that is misspelt looks like one that the object does not have:
+    /// an `Option`, or one with `#[serde(default)]`, is then empty **for every object, without an error**. Kubernetes
+    /// writes `nodeName`, not `node_name`. So:
+    /// - write `#[serde(rename_all = "camelCase")]` at every struct, and `#[serde(rename = "…")]` where that does not fit
+    ///   (`podIP`, `clusterIPs`);
+    /// - make an `Option` only of what objects may lack. Without it, a misspelt field is an error at the first list:
+    ///   [`Error::NothingDecodes`], with the name of the field.
+    ///
     /// # Errors
-    /// [`Error::ConflictingOptions`], [`Error::ShutDown`], [`Error::Stopped`] if the factory's runtime has ended.
+    /// [`Error::ConflictingOptions`], [`Error::InvalidNamespace`], [`Error::ShutDown`], [`Error::Stopped`] if the factory's
+    /// runtime has ended.
     ///
     /// # Examples
     /// ```
