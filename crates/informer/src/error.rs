@@ -245,12 +245,62 @@ pub(crate) fn connection_error(error: &dyn std::error::Error) -> String {
         source = cause.source();
     }
     let text = text.strip_prefix("ServiceError: ").unwrap_or(&text);
-    // The client does not tell its server's address, and no type tells that it was connecting.
-    let hint = match text.contains("(Connect)") {
-        true => {
-            "; is the API server running, and is its address right (`kubectl config view --minify` shows it)?"
-        }
+    format!("{text}{}", connection_advice(text))
+}
+
+/// What to do about a connection that could not be made. No type tells the causes apart, whatever makes the connection.
+fn connection_advice(text: &str) -> &'static str {
+    let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    if says(&["UnknownIssuer", "BadSignature", "self-signed", "self signed", "local issuer certificate"]) {
+        return "; the authority that signed the server's certificate is not trusted: set it as the cluster's `certificate-authority` in the kubeconfig, or as `Config::root_cert`";
+    }
+    if says(&["not valid for name", "NotValidForName"]) {
+        return "; use one of the certificate's names as the server's address, or set it as the cluster's `tls-server-name` in the kubeconfig";
+    }
+    if says(&["InvalidContentType"]) {
+        return "; what answers does not speak TLS: is the address one of `http://`?";
+    }
+    // The client does not tell its server's address.
+    if says(&["(Connect)"]) && !says(&["certificate"]) {
+        return "; is the API server running, and is its address right (`kubectl config view --minify` shows it)?";
+    }
+    ""
+}
+
+/// The most characters of a text from outside that an error quotes.
+const MAX_QUOTED: usize = 200;
+
+/// What the answer with an HTTP status code that is an error, and a body that is no `Status`, says: from proxies, say, or
+/// from a server that expects TLS. JSON and binary bodies are left out, for they may be objects, and so is a text that
+/// may repeat the credentials (G34).
+pub(crate) fn quoted_answer(code: http::StatusCode, body: &[u8]) -> String {
+    let reason = code.canonical_reason().unwrap_or("without a reason");
+    let text = std::str::from_utf8(body).unwrap_or_default();
+    let is_secret = ["bearer", "authorization"].iter().any(|it| text.to_ascii_lowercase().contains(it));
+    let mut words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let is_data = words.starts_with(['{', '[', '"']) || words.contains(char::is_control);
+    // What an API server says of a path that it does not have.
+    let is_known = [reason, "404 page not found", ""].contains(&words.as_str());
+    if is_known || is_secret || is_data {
+        return reason.to_owned();
+    }
+    let advice = match words.contains("HTTP request") && words.contains("HTTPS") {
+        true => "; the server's address must be one of `https://`",
         false => "",
     };
-    format!("{text}{hint}")
+    shorten(&mut words, MAX_QUOTED);
+    format!("{reason}, with the body {words:?}{advice}")
+}
+
+/// Cuts `text` to so many characters.
+pub(crate) fn shorten(text: &mut String, most: usize) {
+    if let Some((end, _)) = text.char_indices().nth(most) {
+        text.truncate(end);
+        text.push('…');
+    }
+}
+
+/// `message` without the name of the collection, for where that stands beside it.
+pub(crate) fn unnamed(message: &str, collection: &str) -> String {
+    message.replacen(&format!(" {collection}"), "", 1)
 }

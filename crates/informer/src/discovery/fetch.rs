@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 
 use super::documents::{ResourceList, Root, group_version as joined};
 use super::{ApiResourceInfo, Discovery, DiscoveryError, FailedGroup};
-use crate::error::connection_error;
+use crate::error::{connection_error, quoted_answer};
 use crate::resource::group_version_path;
 use crate::source::{retry_after, unretried_empty_body};
 
@@ -152,7 +152,7 @@ fn refused(path: &str, status: StatusCode, retry_after: Option<Duration>, body: 
     }
     let message = match serde_json::from_slice(body) {
         Ok(Told { message }) => message,
-        Err(_) => status.canonical_reason().unwrap_or("no reason given").to_owned(),
+        Err(_) => quoted_answer(status, body),
     };
     let path = path.to_owned();
     match status {

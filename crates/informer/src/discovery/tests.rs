@@ -93,7 +93,7 @@ async fn older_documents_are_read_one_by_one_and_a_broken_group_is_kept_apart() 
     let names: Vec<String> = discovery.resources().iter().map(|it| it.resource.to_string()).collect();
     assert_eq!(names, ["pods.v1", "deployments.v1.apps", "deployments.v1beta1.apps"]);
     assert_eq!(discovery.resources()[0].singular, "pod");
-    let cause = "/apis/broken.io/v1: the server answered 503: Service Unavailable".to_owned();
+    let cause = "/apis/broken.io/v1: the server answered 503: Service Unavailable, with the body \"down for repairs\"".to_owned();
     assert_eq!(discovery.failed(), [FailedGroup { group_version: "broken.io/v1".to_owned(), cause }]);
     let unknown = discovery.find_by_arg("widgets").unwrap_err().to_string();
     assert!(unknown.contains("broken.io/v1"), "{unknown}");

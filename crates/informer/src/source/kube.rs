@@ -19,7 +19,7 @@ use kube::client::Body;
 use super::{Failure, FailureKind, ListRequest, ListStream, ListWatch};
 use super::{WatchRequest, WatchStream, failure_of_status};
 use crate::discovery::Discovery;
-use crate::error::connection_error;
+use crate::error::{connection_error, quoted_answer};
 use crate::resource::group_version_path;
 use crate::{Resource, Scope};
 use body::{list_stream, watch_stream};
@@ -190,7 +190,10 @@ impl KubeSource {
                 break;
             }
         }
-        let status = Status::from_response(code.as_u16(), &body);
+        let mut status = Status::from_response(code.as_u16(), &body);
+        if status.message.is_empty() {
+            status.message = quoted_answer(code, &body);
+        }
         let mut failure = failure_of_status(&status, self.target.message(verb, &status));
         failure.retry_after = retry_after.or(failure.retry_after);
         failure
@@ -390,13 +393,7 @@ impl Target {
             ),
             _ => String::new(),
         };
-        // What answers without a `Status`, such as a proxy or a server that lacks the group, gives no message.
-        let reason = StatusCode::from_u16(status.code).ok().and_then(|code| code.canonical_reason());
-        let message = match status.message.as_str() {
-            "" => reason.unwrap_or("without a reason"),
-            message => message,
-        };
-        format!("{verb} {self}: {} {message}{hint}", status.code)
+        format!("{verb} {self}: {} {}{hint}", status.code, status.message)
     }
 
     fn no_discovery(&self) -> Failure {
