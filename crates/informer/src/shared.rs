@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::error::Missing;
+use crate::error::{Missing, unnamed};
 use crate::registration::{RegistrationInner, leave_running_callback};
 use crate::status::{InformerState, Live, Meter, Reached, RegistrationStatus, Status, StopCause, count};
 use crate::stopping::Stopping;
@@ -131,9 +131,9 @@ impl<T> Shared<T> {
     pub(crate) fn report(&self, phase: &'static str, message: String) {
         count(&self.meter.errors, 1);
         if self.status_readers.load(Ordering::Relaxed) == 0 && phase == "list" {
-            tracing::warn!(informer = %self.name, "{message}");
+            tracing::warn!(informer = %self.name, "{}", unnamed(&message, &self.name));
         } else {
-            tracing::debug!(informer = %self.name, phase, "{message}");
+            tracing::debug!(informer = %self.name, phase, "{}", unnamed(&message, &self.name));
         }
         self.live.send_modify(|live| live.error(phase, message));
     }

@@ -24,6 +24,7 @@ run_tests! {
         g31_failing_lists_are_warned_of_unless_somebody_follows_the_status,
         g31_a_callback_that_runs_for_30_s_is_warned_of_once,
         g24_a_stop_names_the_callbacks_that_it_leaves_behind,
+        g31_a_line_of_the_log_names_its_collection_once,
         g31_a_controller_which_has_no_status_warns_of_failing_lists;
 }
 
@@ -227,6 +228,22 @@ async fn g24_a_stop_names_the_callbacks_that_it_leaves_behind() {
     assert_eq!((warnings.count("removed (added at"), warnings.count("quick")), (1, 0), "{warnings:?}");
     stuck.open_once();
     removed.open_once();
+}
+
+async fn g31_a_line_of_the_log_names_its_collection_once() {
+    let (warnings, _guard) = Warnings::listen();
+    let server = informer_testkit::TestServer::start().await.unwrap();
+    server.faults().inject(informer_testkit::Fault::unavailable());
+    let client = kube::Client::new(server.service(), "default");
+    let factory = informer::SharedInformerFactory::builder(client).namespace("shop").build();
+    let informer = factory.informer::<ConfigMap>().unwrap();
+    factory.start();
+    informer.synced_within(Duration::from_millis(1)).await.unwrap_err();
+    let warning = warnings.0.lock().unwrap()[0].clone();
+    assert_eq!(warning.matches("configmaps.v1 in namespace shop").count(), 1, "{warning}");
+    assert!(warning.contains("watch: 503"), "{warning}");
+    let error = &informer.status().recent_errors[0].message;
+    assert!(error.contains("watch configmaps.v1 in namespace shop: 503"), "alone it is whole: {error}");
 }
 
 async fn g31_a_controller_which_has_no_status_warns_of_failing_lists() {
