@@ -114,7 +114,7 @@ impl<T> Lister<T> {
     }
 }
 
-/// The bound stands at the methods, since a compiler explains it only there.
+// The bound stands at the methods, since the compiler explains it only there.
 impl<T> Lister<T> {
     /// The objects whose labels match, such as `app=web,tier in (a,b),!canary`.
     ///
