@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_may_have_any_character() {
+    fn a_nul_or_a_slash_in_a_name_makes_no_key_of_another_object() {
         let key = ObjectKey::cluster("a/b\0c");
         assert_eq!((key.namespace(), key.name()), ("", "a/b\0c"));
         assert_ne!(key, ObjectKey::namespaced("a", "b\0c"));

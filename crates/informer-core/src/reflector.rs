@@ -13,7 +13,7 @@
 //!
 //! let mut reflector = Reflector::new(ReflectorConfig { streaming_lists: false, ..Default::default() });
 //! let now = Duration::ZERO;
-//! assert_eq!(reflector.poll(now), Some(Action::BeginReplace { shortcut: true }));
+//! assert_eq!(reflector.poll(now), Some(Action::BeginReplace { shortcut: true, skip_unreadable: false }));
 //! let Some(Action::List(list)) = reflector.poll(now) else { panic!("a list comes first") };
 //! assert_eq!(list.version, "0".into());
 //! assert_eq!(reflector.poll(now), None);

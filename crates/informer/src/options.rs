@@ -56,7 +56,8 @@ pub struct InformerOptions<T> {
 /// The options that do not depend on the type.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct WireOptions {
-    pub(crate) page_size: Option<u32>,
+    /// The reflector's, if not said.
+    pub(crate) page_size: Option<Option<u32>>,
     pub(crate) streaming_lists: bool,
     pub(crate) watch_timeout: RangeInclusive<Duration>,
     pub(crate) keep_managed_fields: bool,
@@ -89,7 +90,7 @@ impl<T> InformerOptions<T> {
             fields: None,
             resync: None,
             wire: WireOptions {
-                page_size: config.page_size,
+                page_size: None,
                 streaming_lists: config.streaming_lists,
                 watch_timeout: config.watch_timeout,
                 keep_managed_fields: false,
@@ -141,10 +142,12 @@ impl<T> InformerOptions<T> {
         self
     }
 
-    /// Objects per page of a list, where lists are paged; `None` never pages.
+    /// Objects per page of every LIST; `None` never pages. (A server may send a list whole all the same, as its cache
+    /// does for the first list; streaming lists have no pages.) Default: 500 for the first list; later ones come whole,
+    /// from the server's cache, unless the first one came in pages.
     #[must_use]
     pub fn page_size(mut self, objects: Option<u32>) -> Self {
-        self.wire.page_size = objects;
+        self.wire.page_size = Some(objects);
         self
     }
 
@@ -182,7 +185,7 @@ impl<T> InformerOptions<T> {
     }
 
     /// Treats the first object that cannot be decoded or transformed as a failure, instead of keeping its
-    /// last good state (G30).
+    /// last good state, and leaves nothing out of a list that cannot be read (G30).
     #[must_use]
     pub fn strict(mut self) -> Self {
         self.wire.strict = true;
@@ -256,13 +259,15 @@ impl<T> InformerOptions<T> {
     }
 
     pub(crate) fn reflector_config(&self, seed: u64) -> ReflectorConfig {
+        let config = ReflectorConfig::default();
         ReflectorConfig {
-            page_size: self.wire.page_size,
+            page_size: self.wire.page_size.unwrap_or(config.page_size),
+            page_relists: self.wire.page_size.is_some(),
             streaming_lists: self.wire.streaming_lists,
             watch_timeout: self.wire.watch_timeout.clone(),
             strict: self.wire.strict,
             seed,
-            ..ReflectorConfig::default()
+            ..config
         }
     }
 

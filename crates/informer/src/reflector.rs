@@ -182,6 +182,13 @@ pub enum Report<'a> {
         /// Path and type, never the value.
         cause: &'a str,
     },
+    /// An item of a list was left out: it cannot be read, and does not even say who it is (G30). The list is incomplete.
+    Unreadable {
+        /// Which item of the list, counted from 1.
+        number: usize,
+        /// What is wrong with it, never what stood there.
+        cause: &'a str,
+    },
     /// An object that was undecodable has a good state again, or is gone.
     Decodable {
         /// Namespace and name.

@@ -160,7 +160,8 @@ impl<T> Shared<T> {
             has_synced: reached.has_synced,
             counters: self.meter.read(),
             recent_errors: live.recent_errors.iter().cloned().collect(),
-            undecodable: live.stale.len(),
+            undecodable: live.stale.len() + live.unreadable,
+            unreadable: live.unreadable,
             stale: live.stale_objects(),
             registrations,
         }

@@ -17,7 +17,13 @@ pub(crate) struct SharedSink<T> {
     /// The state as it was published last.
     state: InformerState,
     /// What is undecodable in the list that is being staged.
-    staged: Option<BTreeMap<ObjectKey, String>>,
+    staged: Option<Staged>,
+}
+
+#[derive(Default)]
+struct Staged {
+    stale: BTreeMap<ObjectKey, String>,
+    unreadable: usize,
 }
 
 impl<T> SharedSink<T> {
@@ -27,7 +33,7 @@ impl<T> SharedSink<T> {
 
     fn stale(&mut self, key: &ObjectKey, cause: &str) {
         if let Some(staged) = &mut self.staged {
-            staged.insert(key.clone(), cause.to_owned());
+            staged.stale.insert(key.clone(), cause.to_owned());
             return;
         }
         self.shared.live.send_modify(|live| {
@@ -118,15 +124,22 @@ impl<T: Send + Sync + 'static> Sink<T> for SharedSink<T> {
                 self.shared.report(phase, format!("{key}: {cause}"));
                 self.stale(key, cause);
             }
-            Report::ListBegan => self.staged = Some(BTreeMap::new()),
+            Report::Unreadable { number, cause } => {
+                count(&meter.undecodable, 1);
+                self.shared.report("decode", format!("item {number} of the list is left out: {cause}"));
+                if let Some(staged) = &mut self.staged {
+                    staged.unreadable += 1;
+                }
+            }
+            Report::ListBegan => self.staged = Some(Staged::default()),
             Report::ListPublished => {
-                let staged = self.staged.take().unwrap_or_default();
-                self.shared.live.send_modify(|live| live.stale = staged);
+                let Staged { stale, unreadable } = self.staged.take().unwrap_or_default();
+                self.shared.live.send_modify(|live| (live.stale, live.unreadable) = (stale, unreadable));
             }
             Report::ListAbandoned => self.staged = None,
             Report::Decodable { key } => {
                 if let Some(staged) = &mut self.staged {
-                    staged.remove(key);
+                    staged.stale.remove(key);
                 } else if self.shared.live.borrow().stale.contains_key(key) {
                     self.shared.live.send_modify(|live| {
                         live.stale.remove(key);

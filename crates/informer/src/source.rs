@@ -57,6 +57,14 @@ pub struct WatchStream(pub BoxStream<'static, Result<WatchChunk, Failure>>);
 pub enum ListChunk {
     /// Whole items, as many as were complete; none is a sign of life.
     Items(Vec<WireObject>),
+    /// An item that cannot be given whole, such as one above the source's limit. The source goes on behind it; whether
+    /// the list does, the reflector decides (G30).
+    Unreadable {
+        /// As much of the item as there is, from its beginning: it may say who the object is.
+        beginning: WireObject,
+        /// Why the list fails, if it does.
+        failure: Failure,
+    },
     /// The list is complete.
     End(ListHead),
 }

@@ -40,8 +40,12 @@ pub struct Status {
     pub counters: Counters,
     /// The last errors, oldest first.
     pub recent_errors: Vec<RecentError>,
-    /// How many objects there are whose newest state could not be decoded.
+    /// How many objects there are whose newest state could not be decoded; those of [`unreadable`](Self::unreadable)
+    /// included.
     pub undecodable: usize,
+    /// How many items of the last list did not even say who they are. If there are any, the list was incomplete: each of
+    /// them stands for an object that the store lacks until it changes, or a list has it whole (G30).
+    pub unreadable: usize,
     /// Those objects, at most 64 of them; the store holds their last good
     /// state, if there is one (G30).
     pub stale: Vec<StaleObject>,
@@ -218,7 +222,12 @@ impl fmt::Debug for StatusStream {
 /// One line for people: `watching pods.v1 in namespace default at version 17, 3 objects`.
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} in {}: {}, {} objects", self.resource, self.scope, self.state, self.objects)
+        write!(f, "{} in {}: {}, {} objects", self.resource, self.scope, self.state, self.objects)?;
+        match self.unreadable {
+            0 => Ok(()),
+            1 => f.write_str("; the last list was incomplete: 1 item could not be read"),
+            items => write!(f, "; the last list was incomplete: {items} items could not be read"),
+        }
     }
 }
 
@@ -263,6 +272,7 @@ pub(crate) struct Live {
     pub(crate) state: InformerState,
     pub(crate) recent_errors: VecDeque<RecentError>,
     pub(crate) stale: BTreeMap<ObjectKey, String>,
+    pub(crate) unreadable: usize,
 }
 
 /// What waits watch. Not a part of [`Live`], so that the progress of a list does not wake whoever waits for its end.
@@ -278,7 +288,12 @@ pub(crate) struct Reached {
 
 impl Live {
     pub(crate) fn new() -> Self {
-        Self { state: InformerState::NotStarted, recent_errors: VecDeque::new(), stale: BTreeMap::new() }
+        Self {
+            state: InformerState::NotStarted,
+            recent_errors: VecDeque::new(),
+            stale: BTreeMap::new(),
+            unreadable: 0,
+        }
     }
 
     pub(crate) fn error(&mut self, phase: &'static str, message: String) {

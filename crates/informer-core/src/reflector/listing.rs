@@ -30,6 +30,8 @@ pub(super) struct Relist {
     suspect: bool,
     lost_streams: u32,
     malformed: u32,
+    /// Items that cannot be read are left out: they made lists fail.
+    skip_unreadable: bool,
 }
 
 /// An open LIST.
@@ -93,13 +95,14 @@ impl Reflector {
                 () => self.version.clone(),
             };
             // An unlimited list at a version is served from the server's cache, a limited one may not be.
-            let limited = self.pages || self.relist.newest || self.version.is_unset();
+            let cached = !self.pages && !self.relist.newest && !self.version.is_unset();
+            let limited = self.config.page_relists || !cached;
             let limit = self.config.page_size.filter(|&size| limited && size > 0);
             return self.request_list(now, version, limit);
         }
         let version = if self.relist.newest { ResourceVersion::unset() } else { self.version.clone() };
         let timeout = self.draw_timeout();
-        self.actions.push_back(Action::BeginReplace { shortcut: !self.relist.distrust });
+        self.actions.push_back(self.begin_replace());
         self.actions.push_back(Action::Watch(WatchRequest {
             version: version.clone(),
             send_initial_events: true,
@@ -113,7 +116,7 @@ impl Reflector {
     /// Asks for the first page of a list at `version`.
     fn request_list(&mut self, now: Duration, version: ResourceVersion, limit: Option<u32>) {
         let from_seen = !version.is_unset() && version != ResourceVersion::from(0);
-        self.actions.push_back(Action::BeginReplace { shortcut: !self.relist.distrust });
+        self.actions.push_back(self.begin_replace());
         self.actions.push_back(Action::List(ListRequest {
             version: version.clone(),
             version_match: from_seen.then_some(VersionMatch::NotOlderThan),
@@ -133,6 +136,11 @@ impl Reflector {
             last_sign: now,
         });
         self.state = self.listing_state(false);
+    }
+
+    fn begin_replace(&self) -> Action {
+        let Relist { distrust, skip_unreadable, .. } = self.relist;
+        Action::BeginReplace { shortcut: !distrust, skip_unreadable }
     }
 
     fn listing_state(&self, streaming: bool) -> State {
@@ -251,15 +259,13 @@ impl Reflector {
                 }
             }
             FailureKind::NotFound => self.become_unavailable(now, failure),
-            FailureKind::Malformed | FailureKind::Undecodable => {
+            FailureKind::Malformed if !self.relist.skip_unreadable && !self.config.strict => {
+                // What could not be read twice, in lists or before in the watch, is left out the third time (G30).
                 self.relist.malformed += 1;
-                let again = self.relist.malformed > 1 || self.malformed_twice();
-                if again || self.config.strict || failure.kind == FailureKind::Undecodable {
-                    self.degrade(now, failure, Next::List);
-                } else {
-                    self.back_off(now, failure, Next::List);
-                }
+                self.relist.skip_unreadable = self.relist.malformed > 1 || self.malformed_twice();
+                self.back_off(now, failure, Next::List);
             }
+            FailureKind::Malformed | FailureKind::Undecodable => self.degrade(now, failure, Next::List),
             _ => self.back_off(now, failure, Next::List),
         }
     }

@@ -50,7 +50,12 @@ pub(super) fn initial_end(version: &str) -> Input {
 }
 
 pub(super) fn begin(shortcut: bool) -> Action {
-    Action::BeginReplace { shortcut }
+    Action::BeginReplace { shortcut, skip_unreadable: false }
+}
+
+/// The begin of a list after those that could not be read.
+pub(super) fn begin_skipping() -> Action {
+    Action::BeginReplace { shortcut: true, skip_unreadable: true }
 }
 
 pub(super) fn finish(version: &str) -> Action {

@@ -12,6 +12,9 @@ use crate::ResourceVersion;
 pub struct ReflectorConfig {
     /// Objects per page of a list; `None` never pages. Default: 500.
     pub page_size: Option<u32>,
+    /// Whether relists come in pages even where the first list came whole. Default: false, since a list without a limit
+    /// is served from the server's cache, and one with a limit was not before Kubernetes 1.34.
+    pub page_relists: bool,
     /// Whether to try a streaming list (WatchList) first. Default: true. What
     /// [`streaming_lists_supported`](super::Reflector::streaming_lists_supported) learnt about the same server
     /// and resource belongs here: `supported.unwrap_or(true)`.
@@ -38,8 +41,8 @@ pub struct ReflectorConfig {
     /// The least time that three successful discoveries without the resource must span before the resource
     /// counts as removed. Default: 30 s.
     pub absence_span: Duration,
-    /// Whether a malformed or undecodable frame shows as [`State::Degraded`] at its first occurrence. Default:
-    /// false.
+    /// Whether a malformed or undecodable frame shows as [`State::Degraded`] at its first occurrence, and no item of a
+    /// list is ever left out. Default: false.
     pub strict: bool,
     /// The seed of all jitter.
     pub seed: u64,
@@ -49,6 +52,7 @@ impl Default for ReflectorConfig {
     fn default() -> Self {
         Self {
             page_size: Some(500),
+            page_relists: false,
             streaming_lists: true,
             watch_timeout: Duration::from_secs(200)..=Duration::from_secs(280),
             watch_grace: Duration::from_secs(10),
@@ -86,6 +90,9 @@ pub enum Action {
         /// Whether an equal UID and version mean an equal object. If not, the server's history may have been
         /// replaced and every object is to be taken anew.
         shortcut: bool,
+        /// Whether items that cannot be read are left out, where it is known where they end: lists with them have
+        /// failed. What was listed before stays for an item whose key can be read (G30).
+        skip_unreadable: bool,
     },
     /// The staged list is complete: publish it in one step.
     FinishReplace {

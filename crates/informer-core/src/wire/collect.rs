@@ -44,6 +44,13 @@ impl Collector {
         self.keep(bytes)
     }
 
+    /// What came of a value that is too large, and of `more` of it, as much as the limit allows.
+    pub(super) fn beginning(&mut self, more: &[u8]) -> Bytes {
+        let room = self.limit.saturating_sub(self.carry.len());
+        self.carry.extend_from_slice(&more[..room.min(more.len())]);
+        mem::take(&mut self.carry).freeze()
+    }
+
     /// The value whose last bytes are `chunk[start..end]`; without a copy if these are all of it.
     pub(super) fn complete(&mut self, chunk: &Bytes, start: usize, end: usize) -> Result<Bytes, TooLarge> {
         self.check(end - start)?;

@@ -5,7 +5,7 @@ mod glance;
 use std::borrow::Cow;
 use std::ops::Range;
 
-use k8s_protobuf::{Kind, Metadata};
+use k8s_protobuf::{Kind, Metadata, Reader};
 use serde::de::{IgnoredAny, MapAccess};
 use serde_json::value::RawValue;
 
@@ -91,6 +91,30 @@ impl<'a> ObjectHead<'a> {
         }
     }
 
+    /// Like [`of`](Self::of), of an object of which only the beginning can be read: the rest is missing, or broken. Says
+    /// who it is, as far as that is clear, and nothing of whether it is whole.
+    ///
+    /// # Errors
+    /// When the metadata cannot be read, or there is no name.
+    ///
+    /// # Examples
+    /// ```
+    /// use informer_core::wire::{ObjectHead, Wire};
+    ///
+    /// let cut = Wire::Json(br#"{"kind":"Pod","metadata":{"name":"web-0"},"spec":{"no"#);
+    /// assert_eq!(ObjectHead::of_beginning(cut)?.name, "web-0");
+    /// # Ok::<(), informer_core::wire::HeadError>(())
+    /// ```
+    pub fn of_beginning(object: Wire<'a>) -> Result<Self, HeadError> {
+        let Wire::Protobuf(kind, message) = object else { return Self::glance(object) };
+        let mut fields = Reader::new(message);
+        let mut rest = message.len();
+        while let Ok(Some(_)) = fields.next() {
+            rest = fields.rest().len();
+        }
+        Self::of(Wire::Protobuf(kind, &message[..message.len() - rest]))
+    }
+
     /// Like [`of`](Self::of), for the object of a bookmark, which needs no name.
     ///
     /// # Errors
@@ -121,7 +145,11 @@ impl<'a> ObjectHead<'a> {
     }
 
     fn named(self) -> Result<Self, HeadError> {
-        if self.name.is_empty() { Err(HeadError::MissingName) } else { Ok(self) }
+        match () {
+            () if self.name.is_empty() => Err(HeadError::MissingName),
+            () if self.namespace.contains('/') => Err(HeadError::SlashInNamespace),
+            () => Ok(self),
+        }
     }
 
     /// Reads the head of the object with the JSON text `json`.
@@ -245,6 +273,9 @@ pub enum HeadError {
     /// The object has no name, so there is nothing to store it under.
     #[error("the object has no metadata.name")]
     MissingName,
+    /// No namespace of a server has a slash, which separates it from the name in keys.
+    #[error("metadata.namespace contains a slash")]
+    SlashInNamespace,
 }
 
 /// The annotation of the bookmark that ends the initial events.

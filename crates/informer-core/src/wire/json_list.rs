@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use serde::de::{IgnoredAny, MapAccess};
+use serde_json::value::RawValue;
 
 use super::collect::Collector;
 use super::members::{self, Members};
@@ -28,8 +29,8 @@ use crate::version::ResourceVersion;
 /// }
 /// let head = splitter.finish()?;
 /// assert_eq!((head.kind.as_str(), head.resource_version.to_string().as_str()), ("PodList", "7"));
-/// let items: Vec<&Bytes> = parts.iter().map(|ListPart::Item(item)| item.bytes()).collect();
-/// assert_eq!(items, [&br#"{"a":1}"#[..], br#"{"b":2}"#]);
+/// let [ListPart::Item(a), ListPart::Item(b)] = &parts[..] else { panic!("two items, and none too large") };
+/// assert_eq!((&a.bytes()[..], &b.bytes()[..]), (&br#"{"a":1}"#[..], &br#"{"b":2}"#[..]));
 /// # Ok::<(), informer_core::wire::FrameError>(())
 /// ```
 #[derive(Debug)]
@@ -68,8 +69,8 @@ impl JsonListSplitter {
     /// Takes the next chunk and appends the items that it completes to `out`.
     ///
     /// # Errors
-    /// When the body is malformed or an item too large. Items before that place are in `out`; the splitter
-    /// returns the same error from then on.
+    /// When the body is malformed or something else than an item too large. Items before that place are in `out`; the
+    /// splitter returns the same error from then on.
     #[expect(clippy::needless_pass_by_value, reason = "items share the chunk's memory")]
     pub fn push(&mut self, chunk: Bytes, out: &mut Vec<ListPart>) -> Result<(), FrameError> {
         if let Some(error) = &self.failed {
@@ -169,14 +170,24 @@ impl JsonListSplitter {
         if value == Value::Scalar && self.collector.len() + (end - at) > MAX_SCALAR {
             return Err(self.malformed(at, SCALAR));
         }
-        if value != Value::Skipped {
+        if !matches!(value, Value::Skipped | Value::RestOfItem) {
             let collected = match length {
                 None => self.collector.keep(rest),
                 Some(_) => self.collector.complete(chunk, at, end).map(|bytes| complete = bytes),
             };
             if collected.is_err() {
                 let offset = self.consumed + at as u64 - self.collector.len() as u64;
-                return Err(FrameError::TooLarge { offset, limit: self.collector.limit() });
+                let error = FrameError::TooLarge { offset, limit: self.collector.limit() };
+                if value != Value::Item {
+                    return Err(error);
+                }
+                let beginning = WireObject::Json(self.collector.beginning(&chunk[at..end]));
+                out.push(ListPart::TooLarge { beginning, error });
+                self.state = State::Within(Value::RestOfItem);
+                if length.is_some() {
+                    self.state = State::Expect(Expect::ItemEnd);
+                }
+                return Ok(end);
             }
         }
         if length.is_none() {
@@ -191,6 +202,7 @@ impl JsonListSplitter {
             Value::Member(member) => self.head.read(member, &complete).map(|()| Expect::MemberEnd),
             Value::Scalar => serde_json::from_slice::<IgnoredAny>(&complete).ok().map(|_| Expect::MemberEnd),
             Value::Skipped => Some(Expect::MemberEnd),
+            Value::RestOfItem => Some(Expect::ItemEnd),
         };
         let Some(next) = next else {
             return Err(self.malformed(end, value.description()));
@@ -265,7 +277,11 @@ impl<'de> Members<'de> for ListHead {
                 let token = members::next_text(map)?;
                 self.continue_token = (!token.is_empty()).then(|| token.into_owned());
             }
-            "remainingItemCount" => self.remaining_item_count = map.next_value()?,
+            // It only informs: whatever it is, the list is one (G30).
+            "remainingItemCount" => {
+                let count: &RawValue = map.next_value()?;
+                self.remaining_item_count = serde_json::from_str(count.get()).ok();
+            }
             _ => {
                 map.next_value::<IgnoredAny>()?;
             }
@@ -332,6 +348,8 @@ enum Value {
     Key,
     Member(Member),
     Item,
+    /// What is left of an item that is too large.
+    RestOfItem,
     /// A number, `true`, `false` or `null`.
     Scalar,
     /// A string, object or array that nobody wants.
@@ -345,7 +363,7 @@ impl Value {
             Self::Key => "a key, and \"items\" once",
             Self::Member(Member::Metadata) => "the metadata of a list",
             Self::Member(_) => "a string",
-            Self::Item => "an object",
+            Self::Item | Self::RestOfItem => "an object",
             Self::Scalar => SCALAR,
             Self::Skipped => "a value",
         }

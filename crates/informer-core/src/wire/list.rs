@@ -1,6 +1,6 @@
 //! What a list comes apart into.
 
-use super::WireObject;
+use super::{FrameError, WireObject};
 use crate::version::ResourceVersion;
 
 /// A part of a list, in the order of the body.
@@ -8,6 +8,14 @@ use crate::version::ResourceVersion;
 pub enum ListPart {
     /// One item.
     Item(WireObject),
+    /// An item that is larger than allowed. The splitter has gone past it, or will: the list goes on.
+    TooLarge {
+        /// Its first bytes, as many as are allowed; [`ObjectHead::of_beginning`](super::ObjectHead::of_beginning) may
+        /// find in them who it is.
+        beginning: WireObject,
+        /// A [`FrameError::TooLarge`].
+        error: FrameError,
+    },
 }
 
 /// What a list says of itself; what it does not say is empty or `None`.

@@ -159,6 +159,40 @@ mod tests {
     }
 
     #[test]
+    fn g30_who_an_object_is_shows_in_its_beginning() {
+        for object in
+            both(&json!({ "metadata": { "name": "a", "namespace": "b", "uid": "c", "resourceVersion": "7" },
+            "spec": { "nodeName": "x".repeat(100) } }))
+        {
+            let bytes = object.bytes();
+            for end in bytes.len() - 90..bytes.len() {
+                let cut = match object.wire() {
+                    Wire::Json(json) => Wire::Json(&json[..end]),
+                    Wire::Protobuf(kind, message) => Wire::Protobuf(kind, &message[..end]),
+                };
+                let head = ObjectHead::of_beginning(cut).unwrap();
+                assert_eq!((&*head.namespace, &*head.name), ("b", "a"));
+                assert_eq!((head.uid, head.version), ("c".into(), "7".into()));
+            }
+            let cut = match object.wire() {
+                Wire::Json(json) => Wire::Json(&json[..30]),
+                Wire::Protobuf(kind, message) => Wire::Protobuf(kind, &message[..6]),
+            };
+            assert!(ObjectHead::of_beginning(cut).is_err());
+        }
+    }
+
+    #[test]
+    fn g30_a_name_with_nul_is_none() {
+        for metadata in [json!({ "name": "a\0b" }), json!({ "name": "a", "namespace": "\0" })] {
+            for object in both(&json!({ "metadata": metadata })) {
+                assert_eq!(ObjectHead::of(object.wire()), Err(HeadError::NulInKey));
+                assert_eq!(ObjectHead::glance(object.wire()), Err(HeadError::NulInKey));
+            }
+        }
+    }
+
+    #[test]
     fn managed_fields_are_cut_in_either_encoding() {
         let managed = json!([{ "manager": "m", "fieldsV1": { "f:spec": {} } }]);
         let object =

@@ -74,8 +74,8 @@ impl ProtobufListSplitter {
     /// Takes the next chunk and appends the items that it completes to `out`.
     ///
     /// # Errors
-    /// When the body is malformed, of a kind that is not built in, or an item too large. Items before that place are in
-    /// `out`; the splitter returns the same error from then on.
+    /// When the body is malformed, of a kind that is not built in, or something else than an item too large. Items
+    /// before that place are in `out`; the splitter returns the same error from then on.
     #[expect(clippy::needless_pass_by_value, reason = "items share the chunk's memory")]
     pub fn push(&mut self, chunk: Bytes, out: &mut Vec<ListPart>) -> Result<(), FrameError> {
         if let Some(error) = &self.failed {
@@ -137,18 +137,21 @@ impl ProtobufListSplitter {
                         left => self.state = State::Skip(left),
                     }
                 }
-                State::Collect(field, left) if left > rest => {
+                State::Collect(field, left, more) if left > rest => {
                     self.collector.keep(&chunk[at..]).map_err(|_| self.too_large())?;
                     at += rest;
                     self.offset += rest as u64;
-                    self.state = State::Collect(field, left - rest);
+                    self.state = State::Collect(field, left - rest, more);
                 }
-                State::Collect(field, left) => {
+                State::Collect(field, left, more) => {
                     let value = self.collector.complete(chunk, at, at + left);
                     let value = value.map_err(|_| self.too_large())?;
                     at += left;
                     self.offset += left as u64;
-                    self.value(field, value, out)?;
+                    match more {
+                        0 => self.value(field, value, out)?,
+                        more => self.beginning(value, more, out),
+                    }
                 }
             }
         }
@@ -206,14 +209,21 @@ impl ProtobufListSplitter {
                     self.state = State::Tag;
                 }
             },
-            _ => match usize::try_from(length) {
-                Ok(length) if length <= self.collector.limit() => self.state = State::Collect(field, length),
-                _ => return Err(self.too_large()),
-            },
+            _ => {
+                let limit = self.collector.limit();
+                match usize::try_from(length) {
+                    Ok(length) if length <= limit => self.state = State::Collect(field, length, 0),
+                    _ if field == Field::Item => {
+                        self.state = State::Collect(field, limit, length - limit as u64);
+                    }
+                    _ => return Err(self.too_large()),
+                }
+            }
         }
         match self.state {
             // There may be no byte that would come next.
-            State::Collect(field, 0) => self.value(field, Bytes::new(), out)?,
+            State::Collect(field, 0, 0) => self.value(field, Bytes::new(), out)?,
+            State::Collect(_, 0, more) => self.beginning(Bytes::new(), more, out),
             State::Skip(0) | State::Tag => self.next_field(),
             _ => {}
         }
@@ -246,6 +256,16 @@ impl ProtobufListSplitter {
         }
         self.next_field();
         Ok(())
+    }
+
+    /// Takes the beginning of an item that is too large, of which `more` bytes follow.
+    fn beginning(&mut self, beginning: Bytes, more: u64, out: &mut Vec<ListPart>) {
+        if let Level::List { item, .. } = self.level {
+            let offset = self.offset - beginning.len() as u64;
+            let error = FrameError::TooLarge { offset, limit: self.collector.limit() };
+            out.push(ListPart::TooLarge { beginning: WireObject::Protobuf(item, beginning), error });
+        }
+        self.state = State::Skip(more);
     }
 
     /// What the content is, now that the kind is known.
@@ -312,7 +332,11 @@ impl ListHead {
             match number {
                 2 => self.resource_version = ResourceVersion::new(value.text()?),
                 3 => self.continue_token = Some(value.text()?.to_owned()).filter(|token| !token.is_empty()),
-                4 => self.remaining_item_count = Some(value.varint()?),
+                // It only informs: whatever it is, the list is one (G30). Negative numbers are large ones here.
+                4 => {
+                    let count = value.varint().ok().filter(|count| i64::try_from(*count).is_ok());
+                    self.remaining_item_count = count;
+                }
                 _ => {}
             }
         }
@@ -332,8 +356,8 @@ enum State {
     SkipNumber,
     /// So many bytes are left of something that nobody wants.
     Skip(u64),
-    /// So many bytes are left of this field.
-    Collect(Field, usize),
+    /// So many bytes are left of this field, or of its beginning if more follow: so many.
+    Collect(Field, usize, u64),
 }
 
 #[derive(Debug, Clone, Copy)]

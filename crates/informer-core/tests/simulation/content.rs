@@ -241,6 +241,11 @@ impl World {
                     && held.version == ResourceVersion::from(state.version);
                 if same { Ok(()) } else { Err(format!("{key} is {held:?}, and was {state:?}")) }
             }
+            // A list that has it does not say so: what it lacks is gone.
+            (Some(state), held) if state.good == Good::Nameless => match held {
+                None => Ok(()),
+                Some(held) => Err(format!("G30: {key} is {held:?}, and nobody can know")),
+            },
             // What the store holds stays, if it is the same object (G30).
             (Some(state), Some(held)) if held.uid == state.uid() => {
                 let last = self.content.good.get(&key);

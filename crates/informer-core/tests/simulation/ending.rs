@@ -19,13 +19,15 @@ impl World {
     pub(crate) fn end(&mut self) {
         self.trace(|| "● the server is well again".to_owned());
         self.recover();
-        self.converge();
+        self.converge(false);
+        self.trace(|| "● and so are its objects".to_owned());
+        self.converge(true);
         let before: Vec<_> = self.handlers.iter().map(|handler| handler.view.clone()).collect();
         for name in 0..4 {
             self.write(name, Write::Put(Good::Yes));
             self.run_until(self.now + Duration::from_secs(40));
         }
-        self.converge();
+        self.converge(true);
         for (handler, before) in self.handlers.iter().zip(&before) {
             handler.check_resyncs(before);
         }
@@ -33,9 +35,10 @@ impl World {
         self.stop();
     }
 
-    fn converge(&mut self) {
+    /// Waits until all have what the server has: with `repair`, of everything, else of what can be used (G30).
+    fn converge(&mut self, repair: bool) {
         let start = self.now;
-        while !self.is_converged() {
+        while !self.is_converged(repair) {
             let waited = self.now - start;
             assert!(waited < CONVERGED_WITHIN, "G1: after {waited:?}: {}", self.what_is_missing());
             self.run_until(self.now + Duration::from_secs(1));
@@ -54,7 +57,6 @@ impl World {
         }
         let now = self.now;
         self.handlers.iter_mut().for_each(|handler| handler.release(now));
-        self.repair();
     }
 
     /// Writes over what cannot be used.
@@ -72,14 +74,26 @@ impl World {
         }
     }
 
-    fn is_converged(&mut self) -> bool {
-        self.repair();
+    fn is_converged(&mut self, repair: bool) -> bool {
+        if repair {
+            self.repair();
+        }
         let snapshot = self.content.reader.snapshot();
         let collection = self.server.collection();
         let mut states: Vec<_> = collection.iter().flatten().collect();
+        if !states.is_empty() && states.iter().all(|state| state.good != Good::Yes) {
+            // A list of which nothing can be used is none (G20).
+            return true;
+        }
+        if states.iter().any(|state| !state.good.is_readable()) {
+            self.coverage.note("spared what was bad");
+        }
+        let bad: Vec<_> =
+            states.extract_if(.., |state| state.good != Good::Yes).map(|state| state.key()).collect();
         states.sort_by_key(|state| state.key());
-        let equal = states.len() == snapshot.len()
-            && states.iter().zip(snapshot.iter()).all(|(state, entry)| entry.object().stamp == state.stamp);
+        let held: Vec<_> = snapshot.iter().filter(|entry| !bad.contains(entry.key)).collect();
+        let equal = states.len() == held.len()
+            && states.iter().zip(&held).all(|(state, entry)| entry.object().stamp == state.stamp);
         equal
             && self.pipeline.has_synced()
             && self.queue.is_empty()

@@ -89,7 +89,7 @@ impl World {
         if token.is_some() {
             self.cover("list in pages");
         }
-        self.ledger.flawed |= page.iter().any(|state| state.good == Good::Oversized);
+        self.ledger.flawed |= page.iter().any(|state| !state.good.is_readable());
         if !page.is_empty() && self.disarm(Fault::Duplicates) {
             // The same state again, last of all.
             page.push(page[0]);
@@ -195,7 +195,7 @@ impl World {
             let all = self.server.lineage().at(position).expect("the server was there");
             let mut items: Vec<State> = all.iter().flatten().copied().collect();
             items.sort_by_key(State::key);
-            self.ledger.flawed |= items.iter().any(|state| state.good == Good::Oversized);
+            self.ledger.flawed |= items.iter().any(|state| !state.good.is_readable());
             for item in &items {
                 connection.send_text(self.now, &wire::event("ADDED", item));
             }
@@ -230,7 +230,7 @@ impl World {
         let changes = self.server.lineage().since(watch.position).to_vec();
         watch.position = watch.position.max(self.server.version());
         for change in changes {
-            let broken = change.poison.is_some() || change.state.good == Good::Oversized;
+            let broken = change.poison.is_some() || !change.state.good.is_readable();
             self.ledger.flawed |= broken;
             let text = wire::frame(&change);
             connection.send_text(self.now, &text);

@@ -10,7 +10,7 @@ use crate::session::{Obj, malformed};
 use crate::world::World;
 
 /// What the store holds under a name.
-enum Held {
+pub(crate) enum Held {
     Nothing,
     Same(ObjectKey),
     Older(ObjectKey),
@@ -33,7 +33,13 @@ struct RawSpec {
 impl World {
     /// Adds an object to the list that is being staged.
     pub(crate) fn stage(&mut self, object: &WireObject) -> Result<ResourceVersion, Failure> {
-        let head = ObjectHead::of(object.wire()).map_err(|error| malformed(&error))?;
+        let head = match ObjectHead::of(object.wire()) {
+            Ok(head) => head,
+            Err(error) => {
+                self.leave_out(object, malformed(&error))?;
+                return Ok(ResourceVersion::unset());
+            }
+        };
         let held = self.held(&head);
         let Some(list) = &mut self.list else { return Ok(head.version) };
         list.objects += 1;
@@ -49,13 +55,55 @@ impl World {
             let item = Item::new(held.into_key(&head), head.uid, head.version.clone(), object);
             self.queue.push(Delta::Listed(item));
         } else {
-            let keep = matches!(held, Held::Same(_) | Held::Older(_));
-            list.usable += usize::from(keep);
-            if keep {
-                self.queue.push(Delta::Kept(held.into_key(&head)));
-            }
+            self.keep_last_good(&head, held);
             self.cover("undecodable object listed");
         }
+        Ok(head.version)
+    }
+
+    /// Leaves an item out that cannot be read, if the list may do without it.
+    pub(crate) fn leave_out(&mut self, item: &WireObject, failure: Failure) -> Result<(), Failure> {
+        let Some(list) = self.list.as_mut().filter(|list| list.skip_unreadable) else {
+            return Err(failure);
+        };
+        list.objects += 1;
+        match ObjectHead::of_beginning(item.wire()) {
+            Ok(head) => {
+                let held = self.held(&head);
+                self.keep_last_good(&head, held);
+                self.cover("broken item listed");
+            }
+            Err(_) => self.cover("item without a key listed"),
+        }
+        Ok(())
+    }
+
+    fn keep_last_good(&mut self, head: &ObjectHead<'_>, held: Held) {
+        let keep = matches!(held, Held::Same(_) | Held::Older(_));
+        if let Some(list) = &mut self.list {
+            list.usable += usize::from(keep);
+        }
+        if keep {
+            self.queue.push(Delta::Kept(held.into_key(head)));
+        }
+    }
+
+    /// Takes an object out of the streaming list that is being staged.
+    pub(crate) fn unlist(&mut self, object: &WireObject) -> Result<ResourceVersion, Failure> {
+        let skips = self.list.as_ref().is_some_and(|list| list.skip_unreadable);
+        let head = match ObjectHead::of(object.wire()) {
+            Err(_) if skips => ObjectHead::of_beginning(object.wire()),
+            read => read,
+        };
+        let head = match head {
+            Ok(head) => head,
+            Err(error) => {
+                self.leave_out(object, malformed(&error))?;
+                return Ok(ResourceVersion::unset());
+            }
+        };
+        self.cover("deleted while listed");
+        self.queue.push(Delta::Unlisted(head.key()));
         Ok(head.version)
     }
 

@@ -18,6 +18,7 @@ pub(crate) struct Plan {
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     pub(crate) page_size: Option<u32>,
+    pub(crate) page_relists: bool,
     pub(crate) streaming_lists: bool,
     /// Deltas that wait before reading stops, and how many the sink takes at a time.
     pub(crate) queue: usize,
@@ -203,6 +204,7 @@ pub(crate) fn plan(seed: u64) -> Plan {
     let objects = rng.u8(0..=NAMES);
     let config = Config {
         page_size: one_of(rng, &[None, Some(1), Some(3), Some(500)]),
+        page_relists: rng.bool(),
         streaming_lists: rng.u8(0..10) < 6,
         queue: one_of(rng, &[1, 3, 64]),
         sink_batch: one_of(rng, &[usize::MAX, usize::MAX, usize::MAX, 1, 4]),
@@ -296,11 +298,13 @@ fn name(rng: &mut Rng) -> u8 {
 }
 
 fn write(rng: &mut Rng) -> Write {
-    match rng.u8(0..40) {
+    match rng.u8(0..42) {
         0..=17 => Write::Put(Good::Yes),
         18..=19 => Write::Put(Good::NotDecodable),
         20 => Write::Put(Good::NotTransformed),
         21 => Write::Put(Good::Oversized),
+        40 => Write::Put(Good::Broken),
+        41 => Write::Put(Good::Nameless),
         22..=29 => Write::Delete,
         30..=33 => Write::Recreate,
         34 => Write::Replace(Good::Yes),
@@ -364,6 +368,8 @@ impl Write {
             Self::Put(Good::NotDecodable) => "write: undecodable",
             Self::Put(Good::NotTransformed) => "write: refused by the transform",
             Self::Put(Good::Oversized) => "write: oversized",
+            Self::Put(Good::Broken) => "write: broken",
+            Self::Put(Good::Nameless) => "write: broken, and without a name",
             Self::Delete => "write: delete",
             Self::Recreate => "write: delete and create",
             Self::Replace(_) => "write: replace in one event",

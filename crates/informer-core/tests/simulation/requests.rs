@@ -44,6 +44,10 @@ pub(crate) struct Ledger {
     pub(crate) flawed: bool,
     /// Where something could not be read.
     pub(crate) malformed_at: ResourceVersion,
+    /// Lists in a row that could not be read.
+    pub(crate) malformed_lists: u32,
+    /// A page was not to be had any more: the whole list may come without a limit.
+    pub(crate) page_expired: bool,
     pub(crate) probe_says_so: bool,
     pub(crate) token: Option<String>,
     pub(crate) absences: u32,
@@ -78,6 +82,12 @@ impl World {
             self.ledger.current = Current::Page;
             return;
         }
+        let page_size = self.config.page_size;
+        let whole = std::mem::take(&mut self.ledger.page_expired);
+        if self.config.page_relists || request.version == ResourceVersion::from(0) {
+            let wanted = page_size.filter(|_| !whole);
+            assert_eq!(request.limit, wanted, "G26: the page size does not hold: {request:?}");
+        }
         let from_seen = self.check_ladder(&request.version, &held, false);
         let wanted = from_seen.then_some(VersionMatch::NotOlderThan);
         assert_eq!(request.version_match, wanted, "G26: {request:?}");
@@ -107,6 +117,17 @@ impl World {
             self.ledger.current = Current::Watch;
             self.cover("request: watch");
         }
+    }
+
+    /// What cannot be read twice is left out of the list that follows, and not before (G30).
+    pub(crate) fn check_skip(&self, skips: bool) {
+        let malformed = self.ledger.malformed_lists;
+        let stuck = self.ledger.malformed_at == *self.machine.last_sync_resource_version();
+        assert!(
+            !skips || malformed > 1 || malformed > 0 && stuck,
+            "G30: left out after {malformed} failures"
+        );
+        assert!(skips || malformed < 2, "G30: not left out after {malformed} failures");
     }
 
     /// Whether the version is the one last seen.
@@ -186,6 +207,8 @@ impl World {
         self.ledger.may_newest = false;
         self.ledger.must_newest = false;
         self.ledger.may_plain = false;
+        self.ledger.malformed_lists = 0;
+        self.ledger.page_expired = false;
         self.cover("resource removed for good");
     }
 
@@ -250,6 +273,8 @@ impl World {
         ledger.may_newest = false;
         ledger.must_newest = false;
         ledger.may_plain = false;
+        ledger.malformed_lists = 0;
+        ledger.page_expired = false;
         ledger.quiet_since = self.now;
         ledger.finished += 1;
         let newest = self.server.lineages.len() - 1;
@@ -285,7 +310,10 @@ impl World {
                 ledger.must_newest |= refused;
                 ledger.may_newest |= refused;
             }
-            Current::Page => ledger.may_newest |= refused,
+            Current::Page => {
+                ledger.may_newest |= refused;
+                ledger.page_expired = failure.kind == Expired;
+            }
             Current::Watch => ledger.rewatch = matches!(failure.kind, TooManyRequests | Refused),
             Current::None => {}
         }
@@ -296,6 +324,7 @@ impl World {
         if failure.kind == Malformed {
             assert!(ledger.flawed, "G30: nothing is wrong with it, but: {failure}");
             ledger.may_newest = true;
+            ledger.malformed_lists += u32::from(current != Current::Watch);
         }
         if failure.kind == Malformed && current == Current::Watch {
             ledger.malformed_at = self.machine.last_sync_resource_version().clone();

@@ -27,6 +27,20 @@ pub(crate) enum Good {
     NotTransformed,
     /// Too large for the limit.
     Oversized,
+    /// No JSON behind the metadata.
+    Broken,
+    /// No JSON, and it does not say whose state it is.
+    Nameless,
+}
+
+impl Good {
+    /// Whether the text can be read at all, if not decoded.
+    pub(crate) fn is_readable(self) -> bool {
+        match self {
+            Self::Yes | Self::NotDecodable | Self::NotTransformed => true,
+            Self::Oversized | Self::Broken | Self::Nameless => false,
+        }
+    }
 }
 
 pub(crate) type Collection = [Option<State>; NAMES as usize];
@@ -254,13 +268,15 @@ impl State {
         use std::fmt::Write as _;
         let Self { name, version, stamp, .. } = self;
         let (namespace, uid) = (namespace(*name), uid_text(self.uid));
+        let colon = if self.good == Good::Nameless { "" } else { ":" };
         let fields = if stamp % 3 == 0 { r#""managedFields":[{"manager":"a\"}"}],"# } else { "" };
         _ = write!(
             text,
-            r#"{{"kind":"Thing","metadata":{{"name":"n{name}","namespace":"{namespace}",{fields}"uid":"{uid}","resourceVersion":"{version}"}},"spec":{{"#
+            r#"{{"kind":"Thing","metadata":{{"name"{colon}"n{name}","namespace":"{namespace}",{fields}"uid":"{uid}","resourceVersion":"{version}"}},"spec":{{"#
         );
         _ = match self.good {
             Good::NotDecodable => write!(text, r#""stamp":"{stamp}","name":{name}"#),
+            Good::Broken => write!(text, r#""stamp":,"name":{name}"#),
             Good::NotTransformed => write!(text, r#""stamp":{stamp},"name":{name},"refuse":true"#),
             _ => write!(text, r#""stamp":{stamp},"name":{name}"#),
         };

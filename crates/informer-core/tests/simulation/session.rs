@@ -39,6 +39,7 @@ enum Splitter {
 #[derive(Default)]
 pub(crate) struct Listing {
     pub(crate) shortcut: bool,
+    pub(crate) skip_unreadable: bool,
     pub(crate) objects: usize,
     pub(crate) usable: usize,
     in_page: usize,
@@ -94,9 +95,10 @@ impl World {
                     self.check_discover();
                     self.discovery = self.answer_discovery();
                 }
-                Action::BeginReplace { shortcut } => {
+                Action::BeginReplace { shortcut, skip_unreadable } => {
                     assert!(self.list.is_none(), "G9: a list begins within a list");
-                    self.list = Some(Listing { shortcut, ..Listing::default() });
+                    self.check_skip(skip_unreadable);
+                    self.list = Some(Listing { shortcut, skip_unreadable, ..Listing::default() });
                     self.queue.push(Delta::ReplaceStarted { distrust: !shortcut });
                 }
                 Action::FinishReplace { version, history_changed } => {
@@ -185,8 +187,7 @@ impl World {
                 if let Err(error) = splitter.push(chunk, &mut parts) {
                     return self.fail(malformed(&error));
                 }
-                let items: Vec<WireObject> = parts.into_iter().map(|ListPart::Item(item)| item).collect();
-                self.list_items(&items);
+                self.list_parts(parts);
             }
             Splitter::Watch(splitter) => {
                 let (mut texts, mut frames) = (Vec::new(), Vec::new());
@@ -225,20 +226,24 @@ impl World {
         }
     }
 
-    fn list_items(&mut self, items: &[WireObject]) {
-        let request = self.request;
-        self.tell(Input::Received { bytes: items.iter().map(|item| item.bytes().len()).sum() });
-        for item in items {
+    fn list_parts(&mut self, parts: Vec<ListPart>) {
+        let (request, count) = (self.request, parts.len());
+        self.tell(Input::Received { bytes: count });
+        for part in parts {
             if !self.still(request) {
                 return;
             }
-            if let Err(failure) = self.stage(item) {
+            let outcome = match part {
+                ListPart::Item(item) => self.stage(&item).map(|_| ()),
+                ListPart::TooLarge { beginning, error } => self.leave_out(&beginning, malformed(&error)),
+            };
+            if let Err(failure) = outcome {
                 self.fail(failure);
                 return;
             }
         }
         if let Some(list) = &mut self.list {
-            list.in_page += items.len();
+            list.in_page += count;
             let items = list.objects;
             self.tell(Input::Progress { items });
         }
@@ -301,12 +306,7 @@ impl World {
 
     fn event(&mut self, kind: WatchEventType, object: &WireObject) -> Result<(), Failure> {
         let version = match (self.list.is_some(), kind) {
-            (true, WatchEventType::Deleted) => {
-                let head = ObjectHead::of(object.wire()).map_err(|error| malformed(&error))?;
-                self.cover("deleted while listed");
-                self.queue.push(Delta::Unlisted(head.key()));
-                head.version
-            }
+            (true, WatchEventType::Deleted) => self.unlist(object)?,
             (true, _) => self.stage(object)?,
             (false, WatchEventType::Deleted) => self.deleted(object)?,
             (false, _) => self.changed(kind, object)?,

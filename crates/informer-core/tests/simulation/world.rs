@@ -69,6 +69,7 @@ impl World {
         let config = plan.config.clone();
         let reflector = ReflectorConfig {
             page_size: config.page_size,
+            page_relists: config.page_relists,
             streaming_lists: config.streaming_lists,
             seed: plan.seed,
             ..ReflectorConfig::default()

@@ -90,7 +90,8 @@ impl SharedInformerFactoryBuilder {
         self
     }
 
-    /// Objects per page of a list, where lists are paged; `None` never pages.
+    /// Objects per page of every LIST, for informers that do not say otherwise; `None` never pages. See
+    /// [`InformerOptions::page_size`].
     #[must_use]
     pub fn page_size(mut self, objects: Option<u32>) -> Self {
         self.defaults.page_size = Some(objects);
@@ -141,11 +142,7 @@ impl Defaults {
         let of_kind =
             self.resync_of.get(&TypeId::of::<T>()).or_else(|| self.resync_of_resource.get(resource)).copied();
         options.resync = options.resync.or(of_kind).or(self.resync);
-        if let Some(page_size) = self.page_size
-            && options.wire.page_size == InformerOptions::<T>::new().wire.page_size
-        {
-            options.wire.page_size = page_size;
-        }
+        options.wire.page_size = options.wire.page_size.or(self.page_size);
         options.wire.format = options.wire.format.or(self.wire_format);
         options
     }

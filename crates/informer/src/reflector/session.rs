@@ -56,6 +56,8 @@ pub(super) struct Session<T, S, K> {
 struct Listing {
     /// Whether an equal UID and version mean an equal object.
     shortcut: bool,
+    /// Whether items that cannot be read are left out, instead of making the list fail (G30).
+    skip_unreadable: bool,
     objects: usize,
     usable: usize,
     in_page: usize,
@@ -210,9 +212,9 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
                     let source = Arc::clone(&self.source);
                     self.discovery = Some(Box::pin(async move { source.exists().await }));
                 }
-                Action::BeginReplace { shortcut } => {
+                Action::BeginReplace { shortcut, skip_unreadable } => {
                     self.sink.report(Report::ListBegan);
-                    self.list = Some(Listing { shortcut, ..Listing::default() });
+                    self.list = Some(Listing { shortcut, skip_unreadable, ..Listing::default() });
                     self.queue.push(Delta::ReplaceStarted { distrust: !shortcut });
                 }
                 Action::FinishReplace { version, history_changed } => {
@@ -290,6 +292,9 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
                 self.fail(failure);
             }
             Incoming::List(Some(Ok(ListChunk::Items(items)))) => self.list_items(&items),
+            Incoming::List(Some(Ok(ListChunk::Unreadable { beginning, failure }))) => {
+                self.list_unreadable(&beginning, failure);
+            }
             Incoming::List(Some(Ok(ListChunk::End(head)))) => self.list_end(head),
             Incoming::List(None) => self.fail(no_end()),
             Incoming::Watch(Some(Ok(WatchChunk(frames)))) => self.frames(&frames),
@@ -319,6 +324,23 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
             list.in_page += items.len();
             let items = list.objects;
             self.tell(Input::Progress { items });
+        }
+    }
+
+    fn list_unreadable(&mut self, beginning: &WireObject, failure: Failure) {
+        let (request, bytes) = (self.request, beginning.bytes().len());
+        self.sink.report(Report::Received { events: 0, bookmarks: 0, bytes });
+        self.tell(Input::Received { bytes });
+        if !self.still(request) {
+            return;
+        }
+        match self.leave_out(beginning, failure) {
+            Err(failure) => self.fail(failure),
+            Ok(()) => {
+                if let Some(list) = &mut self.list {
+                    list.in_page += 1;
+                }
+            }
         }
     }
 
@@ -394,13 +416,7 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
 
     fn event(&mut self, kind: WatchEventType, object: &WireObject) -> Result<(), Failure> {
         let version = match (self.list.is_some(), kind) {
-            (true, WatchEventType::Deleted) => {
-                let head = ObjectHead::of(object.wire()).map_err(|error| malformed(&error))?;
-                let key = head.key();
-                self.sink.report(Report::Decodable { key: &key });
-                self.queue.push(Delta::Unlisted(key));
-                head.version
-            }
+            (true, WatchEventType::Deleted) => self.unlist(object)?,
             (true, _) => self.stage(object)?,
             (false, WatchEventType::Deleted) => self.deleted(object)?,
             (false, _) => self.changed(kind, object)?,

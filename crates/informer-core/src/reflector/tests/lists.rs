@@ -188,21 +188,74 @@ fn g28_silent_lists_time_out() {
 }
 
 #[test]
-fn g30_truncated_list_is_tried_again_then_degraded() {
+fn g30_truncated_list_is_tried_again_then_without_what_is_wrong_then_degraded() {
     for end in [Input::Closed, failed(FailureKind::Malformed)] {
         let mut script = Script::new(plain());
-        script.expect(begin(true)).expect(list("0", LIMIT)).give(Input::Opened).give(end.clone());
-        script.expect(Action::AbandonReplace).wait_backoff(1);
-        for _ in 0..3 {
+        for attempt in 1..=2 {
             script.expect(begin(true)).expect(list("0", LIMIT)).give(Input::Opened).give(end.clone());
+            script.expect(Action::AbandonReplace).wait_backoff(attempt);
+        }
+        for _ in 0..3 {
+            script.expect(begin_skipping()).expect(list("0", LIMIT)).give(Input::Opened).give(end.clone());
             script.expect(Action::AbandonReplace).quiet();
             assert!(matches!(script.reflector.state(), State::Degraded { .. }));
             script.wait(secs(15)..=secs(30));
         }
-        script.expect(begin(true)).expect(list("0", LIMIT)).give(Input::Opened).give(page("10", ""));
+        script.expect(begin_skipping()).expect(list("0", LIMIT)).give(Input::Opened).give(page("10", ""));
         script.expect(finish("10")).expect_watch("10").give(Input::Opened);
         assert!(script.is_watching());
+        // A list that came to its end is a new beginning.
+        script.give(failed(FailureKind::Expired)).quiet();
+        script.now = script.reflector.deadline().expect("a backoff");
+        script.expect(begin(true)).expect(list("10", None)).quiet();
     }
+}
+
+#[test]
+fn g30_what_is_left_out_of_a_list_is_left_out_of_those_that_it_leads_to() {
+    let mut script = Script::new(plain());
+    for attempt in 1..=2 {
+        script.expect(begin(true)).expect(list("0", LIMIT)).give(failed(FailureKind::Malformed));
+        script.expect(Action::AbandonReplace).wait_backoff(attempt);
+    }
+    script.expect(begin_skipping()).expect(list("0", LIMIT)).give(page("10", "a"));
+    script.expect(next_page("a", LIMIT)).give(failed(FailureKind::Expired));
+    script.expect(Action::AbandonReplace).expect(begin_skipping()).expect(list("0", None)).quiet();
+}
+
+#[test]
+fn g30_strict_never_leaves_anything_out_of_a_list() {
+    let mut script = Script::new(ReflectorConfig { strict: true, ..plain() });
+    for _ in 0..4 {
+        script.expect(begin(true)).expect(list("0", LIMIT)).give(failed(FailureKind::Malformed));
+        script.expect(Action::AbandonReplace).quiet();
+        assert!(matches!(script.reflector.state(), State::Degraded { .. }));
+        script.wait(secs(15)..=secs(30));
+    }
+}
+
+#[test]
+fn g26_the_watch_goes_on_from_the_first_page() {
+    // Later pages may be of later versions: what happened since the first one is in the watch, and in none before it.
+    let mut script = Script::new(plain());
+    script.expect(begin(true)).expect(list("0", LIMIT)).give(page("10", "a"));
+    script.expect(next_page("a", LIMIT)).give(page("12", "b"));
+    script.expect(next_page("b", LIMIT)).give(page("15", ""));
+    script.expect(finish("10")).expect_watch("10").quiet();
+}
+
+#[test]
+fn g26_a_page_size_that_was_asked_for_holds_for_relists_too() {
+    let mut script = Script::watching(ReflectorConfig { page_relists: true, page_size: Some(7), ..plain() });
+    script.give(failed(FailureKind::Expired)).wait_backoff(1);
+    script.expect(begin(true)).expect(list("10", Some(7))).give(page("10", "a"));
+    // But for a list whose pages were forgotten.
+    script.expect(next_page("a", Some(7))).give(failed(FailureKind::Expired));
+    script.expect(Action::AbandonReplace).expect(begin(true)).expect(list("10", None)).quiet();
+
+    let mut script = Script::watching(ReflectorConfig { page_relists: true, page_size: None, ..plain() });
+    script.give(failed(FailureKind::Expired)).wait_backoff(1);
+    script.expect(begin(true)).expect(list("10", None)).quiet();
 }
 
 #[test]

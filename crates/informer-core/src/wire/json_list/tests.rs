@@ -16,7 +16,14 @@ fn split(limit: usize, chunks: Vec<Bytes>) -> (Vec<Bytes>, Result<ListHead, Fram
             Err(error)
         }
     };
-    (parts.iter().map(|ListPart::Item(item)| item.bytes().clone()).collect(), end)
+    (parts.iter().filter_map(item).collect(), end)
+}
+
+fn item(part: &ListPart) -> Option<Bytes> {
+    match part {
+        ListPart::Item(item) => Some(item.bytes().clone()),
+        ListPart::TooLarge { .. } => None,
+    }
 }
 
 fn whole(text: &str) -> (Vec<Bytes>, Result<ListHead, FrameError>) {
@@ -108,7 +115,7 @@ fn an_item_within_one_chunk_is_not_copied() {
     let mut parts = Vec::new();
     let mut splitter = JsonListSplitter::new();
     splitter.push(chunk.clone(), &mut parts).unwrap();
-    let starts: Vec<_> = parts.iter().map(|ListPart::Item(item)| item.bytes().as_ptr()).collect();
+    let starts: Vec<_> = parts.iter().filter_map(item).map(|item| item.as_ptr()).collect();
     assert_eq!(starts, [chunk[10..].as_ptr(), chunk[18..].as_ptr()]);
 }
 
@@ -157,7 +164,6 @@ fn g30_garbage_is_malformed_at_its_place() {
         ("{\"metadata\":[]}", 12, "an object"),
         ("{\"metadata\":{1}}", 15, "the metadata of a list"),
         ("{\"metadata\":{\"resourceVersion\":1}}", 33, "the metadata of a list"),
-        ("{\"metadata\":{\"remainingItemCount\":-1}}", 37, "the metadata of a list"),
         ("{\"items\":{}}", 9, "an array or null"),
         ("{\"items\":[1]}", 10, "an object or ']'"),
         ("{\"items\":[null]}", 10, "an object or ']'"),
@@ -178,13 +184,51 @@ fn g30_garbage_is_malformed_at_its_place() {
 }
 
 #[test]
-fn g30_items_above_the_limit_are_refused_at_any_chunk_border() {
-    let text = format!("{{\"items\":[{{}},{{\"a\":\"{}\"}}]}}", "x".repeat(12));
+fn g30_items_above_the_limit_are_gone_past_at_any_chunk_border() {
+    let text = format!("{{\"items\":[{{}},{{\"a\":\"{}\"}},{{\"b\":1}}]}}", "x".repeat(12));
     for size in 1..=text.len() {
-        let chunks = || text.as_bytes().chunks(size).map(Bytes::copy_from_slice).collect();
-        assert!(split(20, chunks()).1.is_ok());
-        let (items, end) = split(19, chunks());
-        assert_eq!((items.len(), end), (1, Err(FrameError::TooLarge { offset: 13, limit: 19 })));
+        let chunks = || text.as_bytes().chunks(size).map(Bytes::copy_from_slice);
+        let (items, end) = split(20, chunks().collect());
+        assert_eq!((items.len(), end.is_ok()), (3, true));
+        let mut splitter = JsonListSplitter::with_max_object_bytes(19);
+        let mut parts = Vec::new();
+        for chunk in chunks() {
+            splitter.push(chunk, &mut parts).unwrap();
+            assert!(splitter.collector.len() <= 19);
+        }
+        assert_eq!(splitter.finish(), Ok(ListHead::default()));
+        let error = FrameError::TooLarge { offset: 13, limit: 19 };
+        let beginning = WireObject::Json(Bytes::copy_from_slice(&text.as_bytes()[13..32]));
+        assert_eq!(parts[1..2], [ListPart::TooLarge { beginning, error }]);
+        assert_eq!(parts.iter().filter_map(item).collect::<Vec<_>>(), ["{}", "{\"b\":1}"]);
+    }
+}
+
+#[test]
+fn g30_other_members_above_the_limit_are_refused_at_any_chunk_border() {
+    let text = format!("{{\"kind\":\"{}\"}}", "x".repeat(20));
+    for size in 1..=text.len() {
+        let (_, end) = split(19, text.as_bytes().chunks(size).map(Bytes::copy_from_slice).collect());
+        assert_eq!(end, Err(FrameError::TooLarge { offset: 8, limit: 19 }));
+    }
+}
+
+#[test]
+fn g30_a_count_of_what_remains_never_makes_a_list_fail() {
+    for (count, expected) in [
+        ("7", Some(7)),
+        ("-1", None),
+        ("1.0", None),
+        ("\"3\"", None),
+        ("[{}]", None),
+        ("1e400", None),
+        ("null", None),
+    ] {
+        let text = format!("{{\"metadata\":{{\"remainingItemCount\":{count},\"resourceVersion\":\"5\"}}}}");
+        let expected =
+            ListHead { resource_version: "5".into(), remaining_item_count: expected, ..ListHead::default() };
+        assert_eq!(whole(&text).1, Ok(expected), "{count}");
+        assert!(split(1000, bytewise(&text)).1.is_ok());
     }
 }
 

@@ -19,7 +19,14 @@ fn split(limit: usize, chunks: Vec<Bytes>) -> Split {
             Err(error)
         }
     };
-    (parts.into_iter().map(|ListPart::Item(item)| item).collect(), end)
+    (parts.into_iter().filter_map(of_part).collect(), end)
+}
+
+fn of_part(part: ListPart) -> Option<WireObject> {
+    match part {
+        ListPart::Item(item) => Some(item),
+        ListPart::TooLarge { .. } => None,
+    }
 }
 
 fn whole(bytes: &[u8]) -> Split {
@@ -125,7 +132,7 @@ fn an_item_within_one_chunk_is_not_copied() {
     let body = Bytes::from(pods(&["a", "b"]));
     let mut parts = Vec::new();
     ProtobufListSplitter::new().push(body.clone(), &mut parts).unwrap();
-    for ListPart::Item(item) in parts {
+    for item in parts.into_iter().filter_map(of_part) {
         assert!(body.as_ptr_range().contains(&item.bytes().as_ptr()));
     }
 }
@@ -219,21 +226,52 @@ fn g30_garbage_is_malformed_at_its_place() {
 }
 
 #[test]
-fn g30_items_above_the_limit_are_refused_before_they_are_read() {
+fn g30_items_above_the_limit_are_gone_past_and_only_their_beginning_is_read() {
     let mut list = Vec::new();
     put(2, &[0; 5], &mut list);
-    put(2, &[0; 20], &mut list);
+    put(2, &[1; 30], &mut list);
+    put(2, &[2; 6], &mut list);
+    let body = body("v1", "PodList", &list);
+    let start = body.len() - 4 - 8 - 30;
+    for size in 1..=body.len() {
+        let chunks = || body.chunks(size).map(Bytes::copy_from_slice);
+        assert_eq!(split(30, chunks().collect()).0.len(), 3);
+        let (mut splitter, mut parts) = (ProtobufListSplitter::with_max_object_bytes(19), Vec::new());
+        for chunk in chunks() {
+            splitter.push(chunk, &mut parts).unwrap();
+            assert!(splitter.collector.len() < 19);
+            // It is told of before the rest has come.
+            assert_eq!(parts.len() >= 2, splitter.offset >= start as u64 + 19, "{size}");
+        }
+        assert!(splitter.finish().is_ok());
+        let error = FrameError::TooLarge { offset: start as u64, limit: 19 };
+        let beginning = WireObject::Protobuf(pod(), Bytes::from_static(&[1; 19]));
+        assert_eq!(parts[1..2], [ListPart::TooLarge { beginning, error }]);
+        let items: Vec<_> = parts.into_iter().filter_map(of_part).map(|item| item.bytes().len()).collect();
+        assert_eq!(items, [5, 6]);
+    }
+}
+
+#[test]
+fn g30_other_fields_above_the_limit_are_refused_before_they_are_read() {
+    let mut list = Vec::new();
+    put(1, &[0; 20], &mut list);
     let body = body("v1", "PodList", &list);
     let offset = body.len() as u64 - 20 - 4;
-    for size in 1..=body.len() {
-        let chunks = || body.chunks(size).map(Bytes::copy_from_slice).collect();
-        assert_eq!(split(20, chunks()).0.len(), 2);
-        let (items, end) = split(19, chunks());
-        assert_eq!((items.len(), end), (1, Err(FrameError::TooLarge { offset, limit: 19 })));
-    }
     // Nothing of it has come yet.
     let head = Bytes::copy_from_slice(&body[..body.len() - 24]);
     assert_eq!(split(19, vec![head]).1, Err(FrameError::TooLarge { offset, limit: 19 }));
+}
+
+#[test]
+fn g30_a_count_of_what_remains_never_makes_a_list_fail() {
+    let minus_one = b"\x20\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";
+    for (count, expected) in [(&b"\x20\x07"[..], Some(7)), (minus_one, None), (b"\x22\x01\x33", None)] {
+        let (mut list, metadata) = (Vec::new(), [b"\x12\x015", count].concat());
+        put(1, &metadata, &mut list);
+        let head = whole(&body("v1", "PodList", &list)).1.unwrap();
+        assert_eq!((head.resource_version, head.remaining_item_count), ("5".into(), expected), "{count:?}");
+    }
 }
 
 /// Fields of a list in any order, with some that no list has.

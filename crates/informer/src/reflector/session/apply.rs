@@ -8,13 +8,20 @@ use informer_core::{Delta, Item, ObjectKey, ResourceVersion, Tombstone};
 
 use super::{Session, malformed};
 use crate::decode::Decode;
+use crate::reflector::decoder::Undecodable;
 use crate::reflector::{Held, Report, Sink};
 use crate::source::ListWatch;
 
 impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
     /// Adds an object to the list that is being staged.
     pub(super) fn stage(&mut self, object: &WireObject) -> Result<ResourceVersion, Failure> {
-        let head = ObjectHead::glance(object.wire()).map_err(|error| malformed(&error))?;
+        let head = match ObjectHead::glance(object.wire()) {
+            Ok(head) => head,
+            Err(error) => {
+                self.leave_out(object, malformed(&error))?;
+                return Ok(ResourceVersion::unset());
+            }
+        };
         let held = self.sink.held(&head.namespace, &head.name, &head.uid, &head.version);
         let Some(list) = &mut self.list else { return Ok(head.version) };
         list.objects += 1;
@@ -35,21 +42,74 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
                 self.queue.push(Delta::Listed(item));
             }
             Err(undecodable) => {
-                whole(object)?;
-                list.last_cause.clone_from(&undecodable.cause);
-                let keep = matches!(held, Held::Same(_) | Held::Older(_));
-                list.usable += usize::from(keep);
-                let key = held.into_key(&head);
-                let (phase, cause) = (undecodable.phase, undecodable.cause);
-                self.sink.report(Report::Undecodable { key: &key, phase, cause: &cause });
-                if self.decoder.strict {
-                    return Err(Failure::new(FailureKind::Undecodable, format!("{key}: {cause}")));
+                if !list.skip_unreadable {
+                    whole(object)?;
                 }
-                if keep {
-                    self.queue.push(Delta::Kept(key));
-                }
+                self.keep_last_good(&head, held, undecodable)?;
             }
         }
+        Ok(head.version)
+    }
+
+    /// Leaves an item out that cannot be read, if the list may do without it, else fails. If the item says who it is, it
+    /// counts as present in a state that cannot be decoded; else it stands for no object (G30).
+    pub(super) fn leave_out(&mut self, item: &WireObject, failure: Failure) -> Result<(), Failure> {
+        let Some(list) = self.list.as_mut().filter(|list| list.skip_unreadable) else {
+            return Err(failure);
+        };
+        list.objects += 1;
+        let cause = failure.message;
+        if let Ok(head) = ObjectHead::of_beginning(item.wire()) {
+            let held = self.sink.held(&head.namespace, &head.name, &head.uid, &head.version);
+            return self.keep_last_good(&head, held, Undecodable { phase: "decode", cause });
+        }
+        list.last_cause.clone_from(&cause);
+        let number = list.objects;
+        self.sink.report(Report::Unreadable { number, cause: &cause });
+        Ok(())
+    }
+
+    /// An object that was listed in a state that cannot be decoded keeps the one that the sink has of it.
+    fn keep_last_good(
+        &mut self,
+        head: &ObjectHead<'_>,
+        held: Held,
+        undecodable: Undecodable,
+    ) -> Result<(), Failure> {
+        let Undecodable { phase, cause } = undecodable;
+        let keep = matches!(held, Held::Same(_) | Held::Older(_));
+        let key = held.into_key(head);
+        self.sink.report(Report::Undecodable { key: &key, phase, cause: &cause });
+        if self.decoder.strict {
+            return Err(Failure::new(FailureKind::Undecodable, format!("{key}: {cause}")));
+        }
+        if let Some(list) = &mut self.list {
+            list.last_cause = cause;
+            list.usable += usize::from(keep);
+        }
+        if keep {
+            self.queue.push(Delta::Kept(key));
+        }
+        Ok(())
+    }
+
+    /// Takes an object out of the streaming list that is being staged.
+    pub(super) fn unlist(&mut self, object: &WireObject) -> Result<ResourceVersion, Failure> {
+        let skips = self.list.as_ref().is_some_and(|list| list.skip_unreadable);
+        let head = match ObjectHead::of(object.wire()) {
+            Err(_) if skips => ObjectHead::of_beginning(object.wire()),
+            read => read,
+        };
+        let head = match head {
+            Ok(head) => head,
+            Err(error) => {
+                self.leave_out(object, malformed(&error))?;
+                return Ok(ResourceVersion::unset());
+            }
+        };
+        let key = head.key();
+        self.sink.report(Report::Decodable { key: &key });
+        self.queue.push(Delta::Unlisted(key));
         Ok(head.version)
     }
 

@@ -11,7 +11,7 @@ use kube::client::Body;
 
 use super::KubeSource;
 use super::format::Encoding;
-use crate::source::{Failure, FailureKind, ListChunk, WatchChunk, WatchFrame, WireObject};
+use crate::source::{Failure, FailureKind, ListChunk, WatchChunk, WatchFrame};
 
 pub(super) fn list_stream(
     source: KubeSource,
@@ -24,8 +24,8 @@ pub(super) fn list_stream(
         let Some((source, mut body, mut splitter)) = state else { return Ok(None) };
         match body.next().await {
             Some(Ok(chunk)) => {
-                let items = splitter.push(chunk).map_err(|error| source.malformed("list", &error))?;
-                Ok(Some((ListChunk::Items(items), Some((source, body, splitter)))))
+                let parts = splitter.push(chunk).map_err(|error| source.malformed("list", &error))?;
+                Ok(Some((chunks_of(parts, &source), Some((source, body, splitter)))))
             }
             Some(Err(error)) => Err(source.transport("list", &error)),
             None => {
@@ -35,11 +35,26 @@ pub(super) fn list_stream(
                     let why = format!("the answer is a {kind:?}, not a list");
                     return Err(source.target.refused("list", FailureKind::Malformed, &why));
                 }
-                Ok(Some((ListChunk::End(head), None)))
+                Ok(Some((vec![ListChunk::End(head)], None)))
             }
         }
     });
-    chunks.boxed()
+    chunks.map_ok(|chunks| stream::iter(chunks.into_iter().map(Ok))).try_flatten().boxed()
+}
+
+/// Items that follow each other are one chunk; none are a sign of life.
+fn chunks_of(parts: Vec<ListPart>, source: &KubeSource) -> Vec<ListChunk> {
+    let mut chunks = vec![ListChunk::Items(Vec::with_capacity(parts.len()))];
+    for part in parts {
+        match (part, chunks.last_mut()) {
+            (ListPart::Item(item), Some(ListChunk::Items(items))) => items.push(item),
+            (ListPart::Item(item), _) => chunks.push(ListChunk::Items(vec![item])),
+            (ListPart::TooLarge { beginning, error }, _) => {
+                chunks.push(ListChunk::Unreadable { beginning, failure: source.malformed("list", &error) });
+            }
+        }
+    }
+    chunks
 }
 
 pub(super) fn watch_stream(
@@ -83,13 +98,13 @@ impl ListSplitter {
         }
     }
 
-    fn push(&mut self, chunk: Bytes) -> Result<Vec<WireObject>, FrameError> {
+    fn push(&mut self, chunk: Bytes) -> Result<Vec<ListPart>, FrameError> {
         let mut parts = Vec::new();
         match self {
             Self::Json(splitter) => splitter.push(chunk, &mut parts)?,
             Self::Protobuf(splitter) => splitter.push(chunk, &mut parts)?,
         }
-        Ok(parts.into_iter().map(|ListPart::Item(item)| item).collect())
+        Ok(parts)
     }
 
     fn finish(self) -> Result<ListHead, FrameError> {
