@@ -3,10 +3,12 @@
 #[macro_use]
 mod common;
 
+use bytes::Bytes;
 use common::{Call, config_map, object, scripted, scripted_informer, soon, status_where};
 use futures_util::StreamExt;
 use futures_util::future::FutureExt;
-use informer::source::WatchRequest;
+use futures_util::stream;
+use informer::source::{FailureKind, ListChunk, ListHead, ListStream, WatchRequest};
 use informer::{InformerOptions, InformerState, Resource, SharedInformer, SharedInformerFactory};
 use informer_testkit::{Fault, TestServer, Verb};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -22,7 +24,9 @@ run_tests! {
     on_a_paused_clock:
         g27_a_streaming_list_that_breaks_off_begins_anew_after_a_backoff,
         g28_four_refused_watches_cost_no_list,
-        g26_a_list_takes_as_many_pages_as_it_needs;
+        g26_a_list_takes_as_many_pages_as_it_needs,
+        g26_a_page_size_that_was_set_holds_for_relists_too,
+        g28_pages_without_objects_are_given_up;
 }
 
 fn bookmark(version: u64, end: bool) -> Value {
@@ -156,6 +160,52 @@ async fn g26_a_list_takes_as_many_pages_as_it_needs() {
     }
 }
 
+async fn g26_a_page_size_that_was_set_holds_for_relists_too() {
+    let options = || InformerOptions::new().streaming_lists(false);
+    for (options, limits) in [
+        (options(), [Some(500), None]),
+        (options().page_size(Some(500)), [Some(500), Some(500)]),
+        (options().page_size(Some(7)), [Some(7), Some(7)]),
+        (options().page_size(None), [None, None]),
+    ] {
+        let (source, mut script) = scripted();
+        let informer = SharedInformer::<ConfigMap>::new(source, Resource::of::<ConfigMap>(), options);
+        informer.start();
+        assert_eq!(script.list(9, &[object("a", 1, "1")]).await.limit, limits[0]);
+        let (_, feed) = script.watch().await;
+        feed.fail(FailureKind::Expired, "gone");
+        let relist = script.list(20, &[object("a", 1, "1")]).await;
+        assert_eq!((relist.version, relist.limit), ("9".into(), limits[1]));
+    }
+}
+
+async fn g28_pages_without_objects_are_given_up() {
+    let (informer, mut script) = scripted_informer();
+    informer.start();
+    let mut pages = 0;
+    loop {
+        let Call::List(request, reply) = soon(script.call()).await else { panic!("a list was expected") };
+        assert_eq!(request.continue_token.is_some(), pages > 0 && pages < 9);
+        if pages == 9 {
+            break;
+        }
+        // Only the first page has an object; of the others the server says that there are more.
+        let items = if pages == 0 { vec![object("a", 1, "1")] } else { vec![] };
+        pages += 1;
+        let head = ListHead {
+            kind: "ConfigMapList".into(),
+            resource_version: "9".into(),
+            continue_token: Some(pages.to_string()),
+            ..ListHead::default()
+        };
+        let items = items.iter().map(|item| Bytes::from(item.to_string()).into()).collect();
+        let chunks = [Ok(ListChunk::Items(items)), Ok(ListChunk::End(head))];
+        _ = reply.send(Ok(ListStream(stream::iter(chunks).boxed())));
+    }
+    let told = informer.status().recent_errors;
+    assert!(told[0].message.contains("do not come to an end"), "{told:?}");
+}
+
 async fn g14_the_last_event_counts_even_where_it_is_not_the_newest() {
     let (informer, mut script) = scripted_informer();
     informer.start();
@@ -169,7 +219,7 @@ async fn g14_the_last_event_counts_even_where_it_is_not_the_newest() {
     let status = status_where(&informer, |status| status.version == "33".into()).await;
     assert_eq!((status.objects, status.undecodable), (2, 1));
     assert_eq!(status.stale[0].key.name(), "pod");
-    feed.fail(informer::source::FailureKind::Transport, "cut");
+    feed.fail(FailureKind::Transport, "cut");
     let Call::Watch(request, _) = soon(script.call()).await else { panic!("a watch was expected") };
     assert_eq!(request.version, "33".into());
 }

@@ -213,8 +213,15 @@ impl World {
         let mut why = format!("{version} was never a version");
         for (lineage, history) in self.server.lineages.iter().enumerate().skip(self.content.lineage) {
             let Some(collection) = history.at(version) else { continue };
-            let wrong = (0..crate::server::NAMES)
-                .find_map(|name| self.compare(name, collection[usize::from(name)], before, snapshot).err());
+            let wrong = (0..crate::server::NAMES).find_map(|name| {
+                let wrong = self.compare(name, collection[usize::from(name)], before, snapshot).err()?;
+                // What a later page had of it.
+                let mut later = (version + 1..=self.ledger.pages_until).filter_map(|later| history.at(later));
+                let is_later = |all: &crate::server::Collection| {
+                    self.compare(name, all[usize::from(name)], before, snapshot).is_ok()
+                };
+                (!later.any(is_later)).then_some(wrong)
+            });
             let Some(wrong) = wrong else {
                 self.content.lineage = lineage;
                 return;

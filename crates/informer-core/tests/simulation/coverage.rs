@@ -58,6 +58,7 @@ pub(crate) const EXPECTED: &[&str] = &[
     "list in pages",
     "list of nothing usable",
     "older list than asked for",
+    "pages of different versions",
     "poisoned event",
     "poisoned event read twice",
     "refusal: 401",

@@ -7,7 +7,7 @@ use informer_core::reflector::{Failure, FailureKind, ListRequest, WatchRequest};
 
 use crate::content::number;
 use crate::plan::{Fault, Refusal, WatchList};
-use crate::server::{Change, Good, State};
+use crate::server::{Change, Good, State, key};
 use crate::wire::{self, Arriving, Connection, WatchSide};
 use crate::world::World;
 
@@ -55,7 +55,13 @@ impl World {
                     self.cover("continue token expired");
                     return Err(wire::refusal(Refusal::Expired));
                 }
-                (version, Some(after))
+                if self.server.settings.moves_pages && newest > version {
+                    self.cover("pages of different versions");
+                    self.ledger.pages_until = newest;
+                    (newest, Some(after))
+                } else {
+                    (version, Some(after))
+                }
             }
             None if request.version.is_unset() => (newest, None),
             None => {
@@ -72,18 +78,16 @@ impl World {
         let all = self.server.lineage().at(version).expect("the server was there");
         let mut items: Vec<State> = all.iter().flatten().copied().collect();
         items.sort_by_key(State::key);
-        let rest: Vec<State> = items
-            .iter()
-            .filter(|state| after.is_none_or(|after| position(&items, state) > after))
-            .copied()
-            .collect();
+        let after = after.map(|name| key(u8::try_from(name).expect("a name of ours")));
+        items.retain(|state| after.as_ref().is_none_or(|after| state.key() > *after));
+        let rest = items;
         let at_zero = request.version == ResourceVersion::from(0);
         let limit = request.limit.filter(|_| !at_zero || self.server.settings.pages_at_zero);
         let count = limit.map_or(rest.len(), |limit| rest.len().min(limit as usize));
         let mut page = rest[..count].to_vec();
         let left = rest.len() - count;
         let token = (left > 0).then(|| {
-            let last = position(&items, &page[count - 1]);
+            let last = page[count - 1].name;
             format!("{}-{version}-{last}", self.server.lineages.len())
         });
         if token.is_some() {
@@ -313,8 +317,4 @@ impl World {
         self.armed = later;
         now
     }
-}
-
-fn position(items: &[State], state: &State) -> u64 {
-    items.iter().position(|item| item.name == state.name).expect("it is one of them") as u64
 }

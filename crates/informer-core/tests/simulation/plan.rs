@@ -37,6 +37,8 @@ pub(crate) struct Settings {
     pub(crate) bookmarks: bool,
     /// Whether a limit counts for a list at version 0.
     pub(crate) pages_at_zero: bool,
+    /// Whether later pages of a list show the newest state, not that of the first page.
+    pub(crate) moves_pages: bool,
     /// How many versions its cache is behind.
     pub(crate) lag: u64,
     pub(crate) expired_as_event: bool,
@@ -229,6 +231,7 @@ fn settings(rng: &mut Rng) -> Settings {
         watch_list,
         bookmarks: rng.u8(0..4) > 0,
         pages_at_zero: rng.bool(),
+        moves_pages: rng.u8(0..3) == 0,
         lag: one_of(rng, &[0, 0, 3, 9]),
         expired_as_event: rng.bool(),
         refuses_future: rng.bool(),

@@ -44,6 +44,9 @@ pub(crate) struct Ledger {
     pub(crate) flawed: bool,
     /// Where something could not be read.
     pub(crate) malformed_at: ResourceVersion,
+    /// The latest version that a later page of a list was of: until the watch is there, the store may show states of any
+    /// version in between.
+    pub(crate) pages_until: u64,
     /// Lists in a row that could not be read.
     pub(crate) malformed_lists: u32,
     /// A page was not to be had any more: the whole list may come without a limit.

@@ -106,11 +106,16 @@ impl World {
     }
 
     fn restore(&mut self, back: u64, redo: bool) {
+        // Nobody can find out that what a later page had is not so any more.
+        if content::number(self.machine.last_sync_resource_version()) < self.ledger.pages_until {
+            return;
+        }
         let before = self.server.lineages.len();
         if !self.server.restore(back) {
             return;
         }
         self.cover("history replaced");
+        self.ledger.pages_until = 0;
         let known = self.ledger.lineage + 2 == self.server.lineages.len();
         let held = self.machine.last_sync_resource_version();
         if held.is_unset() || known && content::number(held) <= self.server.version() {

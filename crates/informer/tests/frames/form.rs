@@ -29,20 +29,61 @@ impl Form {
     }
 
     pub(crate) fn list(self, version: u64, items: &[Value]) -> Vec<u8> {
-        let metadata = json!({ "resourceVersion": version.to_string() });
+        let items: Vec<Vec<u8>> = items.iter().map(|item| raw(self, item)).collect();
+        self.list_of(&json!({ "resourceVersion": version.to_string() }), &items)
+    }
+
+    /// A list of items as they stand on the wire.
+    pub(crate) fn list_of(self, metadata: &Value, items: &[Vec<u8>]) -> Vec<u8> {
         match self {
             Self::Json => {
-                json!({ "kind": "ConfigMapList", "apiVersion": "v1", "metadata": metadata, "items": items })
-                    .to_string()
-                    .into()
+                let head =
+                    format!(r#"{{"kind":"ConfigMapList","apiVersion":"v1","metadata":{metadata},"items":["#);
+                [head.into_bytes(), items.join(&b','), b"]}".to_vec()].concat()
             }
             Self::Protobuf => {
-                let items: Vec<Vec<u8>> = items.iter().map(message).collect();
                 let (kind, mut body) = (Kind::of("v1", "ConfigMapList").unwrap(), Vec::new());
-                encode::list(kind, &metadata, &items, &mut body).unwrap();
+                encode::list(kind, metadata, items, &mut body).unwrap();
                 body
             }
         }
+    }
+
+    /// Items that end where their list says, and cannot be read; words of the reason, and whether they say that they are
+    /// `default/b`.
+    pub(crate) fn unreadable_items(self) -> Vec<(Vec<u8>, &'static str, bool)> {
+        let b = object("b", 12, "hunter2");
+        let mut nameless = b.clone();
+        nameless["metadata"]["name"] = Value::Null;
+        let mut nul = b.clone();
+        nul["metadata"]["name"] = "b\0".into();
+        let mut items =
+            vec![(raw(self, &nameless), "no metadata.name", false), (raw(self, &nul), "NUL", false)];
+        match self {
+            Self::Json => {
+                let text = b.to_string();
+                items.push((text.replace("\"b\"", "").into(), "not valid JSON", false));
+                items.push((br#"{"hunter2":}"#.to_vec(), "not valid JSON", false));
+                items.push((text.replace("\"hunter2\"", "").into(), "not valid JSON", true));
+                // Servers write the metadata before all that may be long.
+                let (data, metadata) = ("hunter2".repeat(300), &b["metadata"]);
+                let big = format!(r#"{{"metadata":{metadata},"data":{{"value":"{data}"}}}}"#);
+                items.push((big.into(), "1000 bytes", true));
+                items.push((
+                    format!(r#"{{"padding":"{}",{}"#, "x".repeat(2000), &text[1..]).into(),
+                    "1000 bytes",
+                    false,
+                ));
+            }
+            Self::Protobuf => {
+                let good = raw(self, &b);
+                items.push((raw(self, &object("b", 12, &"hunter2".repeat(300))), "1000 bytes", true));
+                items.push(([&b"\x0f"[..], &good].concat(), "protobuf", false));
+                items.push(([&good[..], b"\x0f"].concat(), "protobuf", true));
+                items.push((good[..good.len() - 1].to_vec(), "protobuf", true));
+            }
+        }
+        items
     }
 
     pub(crate) fn frame(self, event: &str, object: &Value) -> Vec<u8> {
@@ -119,7 +160,6 @@ impl Form {
                 let list = self.list(10, &[object("a", 1, "1")]);
                 let mut trailing = self.list(10, &[]);
                 trailing.extend(self.list(10, &[]));
-                let big = self.list(10, &[object("big", 13, &"x".repeat(2000))]);
                 vec![
                     Vec::new(),
                     b"k8s\0".to_vec(),
@@ -127,10 +167,17 @@ impl Form {
                     status,
                     list[..list.len() - 10].to_vec(),
                     trailing,
-                    big,
                 ]
             }
         }
+    }
+}
+
+/// An object as it stands on the wire.
+pub(crate) fn raw(form: Form, object: &Value) -> Vec<u8> {
+    match form {
+        Form::Json => object.to_string().into(),
+        Form::Protobuf => message(object),
     }
 }
 

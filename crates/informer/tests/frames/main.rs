@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod form;
+mod items;
 mod negotiation;
 
 use std::convert::Infallible;
@@ -18,6 +19,7 @@ use http_body::Frame;
 use http_body_util::StreamBody;
 use informer::source::KubeSource;
 use informer::{Event, InformerOptions, InformerState, Resource, Scope, SharedInformer};
+use items::*;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::client::Body;
 use serde_json::{Value, json};
@@ -30,6 +32,10 @@ run_tests! {
         g30_an_undecodable_successor_ends_the_object_that_had_its_name,
         g09_what_comes_of_a_streaming_list_after_it_was_given_up_is_no_change,
         g30_strict_fails_loudly,
+        g30_one_item_that_cannot_be_read_hides_no_collection,
+        g30_a_list_of_which_nothing_can_be_read_is_none,
+        g30_strict_leaves_nothing_out_of_a_list,
+        g30_a_count_of_what_remains_never_makes_a_list_fail,
         g30_a_compressed_watch_is_refused_with_a_reason,
         g30_a_body_that_is_no_list_is_a_failure_and_never_an_empty_list,
         g29_a_silent_list_is_given_up_and_bytes_that_drip_are_a_sign_of_life,
