@@ -38,6 +38,7 @@ use crate::status::Status;
 /// | versions that expire (410), as an event of a watch | [`Cluster::compact`](crate::Cluster::compact); [`Fault::expired`]; [`Cut::Expired`] for open watches |
 /// | the same as a status | [`Fault::expired`] for lists; [`Fault::answer`] of [`Status::expired`] for watches, too |
 /// | an expired continue token, on any page | [`Fault::expired`] with [`Fault::page`] |
+/// | pages of one list that are of different versions | [`Fault::moving_pages`] |
 /// | too many requests (429), with and without advice | [`Fault::too_many_requests`], [`Fault::retry_after`] |
 /// | 500, 503, any other refusal | [`Fault::internal_error`], [`Fault::unavailable`], [`Fault::answer`] |
 /// | a version larger than the server's | [`Fault::too_large_version`] |
@@ -230,6 +231,7 @@ impl Faults {
             Effect::Stall => Verdict::Wait(hit.lifted.clone()),
             Effect::Gzip
             | Effect::WithoutProtobuf
+            | Effect::MovePages
             | Effect::Stop(..)
             | Effect::Drip { .. }
             | Effect::Alter(_) => Verdict::Serve,
@@ -244,6 +246,11 @@ impl Faults {
     /// Whether the request is read as by a server that does not know protobuf.
     pub(crate) fn have_no_protobuf(&self, asked: &Asked) -> bool {
         self.hit(asked, |effect| matches!(effect, Effect::WithoutProtobuf)).is_some()
+    }
+
+    /// Whether the page asked for is to be one of the newest state.
+    pub(crate) fn move_page(&self, asked: &Asked) -> bool {
+        asked.continues() && self.hit(asked, |effect| matches!(effect, Effect::MovePages)).is_some()
     }
 
     /// Whether there is a fault that happens to bodies.

@@ -41,7 +41,7 @@ pub(crate) use body::{document_response, json_response, object_response, plain_r
 pub(crate) use list::{collection_response, expired_page};
 pub(crate) use params::{Parameters, select};
 pub(crate) use render::error_event;
-pub(crate) use token::page_of;
+pub(crate) use token::{at_newest, page_of};
 pub(crate) use watch::failed_watch;
 
 /// Where the read side reads.

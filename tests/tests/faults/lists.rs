@@ -70,6 +70,23 @@ async fn g01_a_history_ends_between_two_pages() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn g26_pages_are_of_different_versions() {
+    for way in plain_ways() {
+        let scene = paged(way).await;
+        let moving = scene.server.faults().inject(Fault::moving_pages());
+        let stalled = scene.server.faults().inject(Fault::stall().on(Verb::List).page(3));
+        scene.factory.start();
+        scene.status_where("the third page", |status| status.counters.lists == 4).await;
+        // What the first two pages have is outdated; only a watch from the first one's version tells of it.
+        scene.change();
+        stalled.lift();
+        scene.settles().await;
+        assert!(moving.hits() >= 3);
+        scene.end().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn g01_keys_come_twice() {
     for way in ways() {
         let scene = Scene::new(way.options()).await;

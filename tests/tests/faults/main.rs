@@ -25,12 +25,13 @@
 //! | the bookmark of a WatchList never sent | `streaming_lists::g27_streaming_lists_never_tell_their_end`, `streaming_lists::g27_streaming_lists_never_tell_their_end_and_are_never_silent` |
 //! | a compressed body although not asked for | `frames::g30_bodies_are_compressed_though_nobody_asked` |
 //! | truncated frames | `frames::g30_events_are_truncated`, `frames::g30_lists_are_truncated` |
-//! | malformed frames | `frames::g30_events_are_malformed`, `frames::g30_lists_are_malformed` |
-//! | oversized frames | `frames::g30_events_are_oversized`, `frames::g30_lists_are_oversized` |
+//! | malformed frames | `frames::g30_events_are_malformed`, `frames::g30_lists_are_malformed`, `frames::g30_one_item_of_a_list_is_malformed` |
+//! | oversized frames | `frames::g30_events_are_oversized`, `frames::g30_one_item_of_a_list_is_oversized` |
 //! | an undecodable object among good ones: in a list | `objects::g30_an_object_in_a_list_cannot_be_decoded` |
 //! | … in ADDED | `objects::g30_an_added_object_cannot_be_decoded` |
 //! | … in MODIFIED | `objects::g30_a_modified_object_cannot_be_decoded` |
 //! | … in DELETED | `objects::g30_a_deleted_object_cannot_be_decoded` |
+//! | pages of different versions | `lists::g26_pages_are_of_different_versions` |
 //! | duplicate keys in a list | `lists::g01_keys_come_twice` |
 //! | a version that goes back (history replaced) | `histories::g26_the_history_is_replaced`, `histories::g26_the_history_is_replaced_while_the_server_is_away` |
 //! | a transient 404 | `resources::g32_a_resource_is_not_found_for_a_while` |

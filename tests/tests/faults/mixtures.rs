@@ -100,8 +100,12 @@ async fn g01_any_mixture_of_faults() {
             }
         }
         faults.lift_all();
-        // What could not be decoded is decoded when it changes; all else is there without another word.
+        // What could not be decoded is decoded when it changes, what a list left out comes with the next one; all else is
+        // there without another word.
         sleep(Duration::from_secs(600)).await;
+        if scene.informer.status().unreadable > 0 {
+            faults.cut_watches(Cut::Expired, None);
+        }
         let truth = scene.truth();
         for stale in scene.informer.status().stale {
             if truth.contains_key(&stale.key.to_string()) {

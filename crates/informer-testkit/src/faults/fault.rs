@@ -46,6 +46,7 @@ pub(super) enum Effect {
     HangUp,
     Gzip,
     WithoutProtobuf,
+    MovePages,
     /// What happens after so many bytes of a body.
     Stop(u64, Stop),
     Drip {
@@ -196,6 +197,13 @@ impl Fault {
         Self::new(Effect::Gzip)
     }
 
+    /// Later pages of a list show the newest state, at its version, instead of that of the first page: what a server does
+    /// that has forgotten that one and goes on all the same.
+    #[must_use]
+    pub fn moving_pages() -> Self {
+        Self::new(Effect::MovePages).on(Verb::List)
+    }
+
     /// Requests are answered as by a server that does not know protobuf, whatever the others do: behind one address
     /// there may be servers of different age. See [`ProtobufSupport`](crate::protocol::ProtobufSupport) for a whole
     /// server.
@@ -342,7 +350,7 @@ impl Fault {
 impl Effect {
     /// Whether it says what is to be done with a request.
     pub(super) fn is_verdict(&self) -> bool {
-        !self.is_in_body() && !matches!(self, Self::Gzip | Self::WithoutProtobuf)
+        !self.is_in_body() && !matches!(self, Self::Gzip | Self::WithoutProtobuf | Self::MovePages)
     }
 
     /// Whether it happens to a body that is being sent, rather than to the request.
@@ -370,6 +378,11 @@ impl Asked {
             version: parameter("resourceVersion").and_then(|version| version.parse().ok()).unwrap_or(1),
             token,
         }
+    }
+
+    /// Whether it is for a page behind the first one.
+    pub(super) fn continues(&self) -> bool {
+        self.token.is_some()
     }
 
     /// What a server says that no longer knows the version.

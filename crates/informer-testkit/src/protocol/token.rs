@@ -19,6 +19,18 @@ pub(crate) fn page_of(token: &str) -> Option<u64> {
     Token::read(token).map(|token| token.pages.saturating_add(1))
 }
 
+/// The query of a request, with its continue token replaced by one that goes on with the newest state.
+pub(crate) fn at_newest(query: &str) -> String {
+    let mut out = form_urlencoded::Serializer::new(String::new());
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        match Token::read(&value).filter(|_| name == "continue") {
+            Some(token) => out.append_pair(&name, &Token { version: None, ..token }.encode()),
+            None => out.append_pair(&name, &value),
+        };
+    }
+    out.finish()
+}
+
 impl Token {
     /// Hexadecimal digits, so that nobody is tempted to look into it.
     pub(crate) fn encode(&self) -> String {

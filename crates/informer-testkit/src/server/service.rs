@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Core, write};
 use crate::faults::{Asked, Guarded, Verdict};
 use crate::protocol::{
-    Body, Form, Media, ResourcePath, Route, Verb, failed_watch, forget_protobuf, status_response,
+    Body, Form, Media, ResourcePath, Route, Verb, at_newest, failed_watch, forget_protobuf, status_response,
 };
 use crate::status::Status;
 
@@ -74,6 +74,8 @@ impl ApiService {
             forget_protobuf(&mut parts.headers);
         }
         let query = parts.uri.query().unwrap_or_default();
+        let moved = faults.move_page(&asked).then(|| at_newest(query));
+        let query = moved.as_deref().unwrap_or(query);
         let media = self.core.read.status_media(&parts.headers);
 
         let response = loop {
