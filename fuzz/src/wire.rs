@@ -22,16 +22,18 @@ pub fn json_list(data: &[u8]) {
                 break;
             }
         }
-        let items: Vec<Bytes> = parts.iter().map(|ListPart::Item(item)| item.bytes().clone()).collect();
-        (items, splitter.finish())
+        (parts, splitter.finish())
     };
-    let (items, head) = split(body.len().max(1));
+    let (parts, head) = split(body.len().max(1));
     let (pieces, head_of_pieces) = split(usize::from(*seed % 16) + 1);
-    assert_eq!(items, pieces);
     assert_eq!(head.is_ok(), head_of_pieces.is_ok());
     if let (Ok(one), Ok(other)) = (&head, &head_of_pieces) {
         assert_eq!(one, other);
+        assert_eq!(parts, pieces);
     }
+    let items: Vec<Bytes> = whole_items(&parts).iter().map(|item| item.bytes().clone()).collect();
+    assert_eq!(whole_items(&parts), whole_items(&pieces));
+    let complete = items.len() == parts.len();
     assert!(items.iter().map(Bytes::len).sum::<usize>() <= body.len());
     for item in &items {
         object(item);
@@ -39,7 +41,7 @@ pub fn json_list(data: &[u8]) {
     _ = Status::parse(body);
     if let (Ok(_), Ok(Value::Object(list))) = (&head, serde_json::from_slice(body)) {
         let expected = list.get("items").and_then(Value::as_array).cloned().unwrap_or_default();
-        if is_plain(body) {
+        if is_plain(body) && complete {
             let found: Vec<Value> = items
                 .iter()
                 .map(|item| serde_json::from_slice(item).expect("a part of valid JSON"))
@@ -88,11 +90,11 @@ pub fn protobuf_list(data: &[u8]) {
                 break;
             }
         }
-        let items: Vec<WireObject> = parts.into_iter().map(|ListPart::Item(item)| item).collect();
-        (items, splitter.finish())
+        (parts, splitter.finish())
     };
-    let (items, head) = split(body.len().max(1));
-    assert_eq!((items.clone(), head), split(usize::from(*seed % 16) + 1));
+    let (parts, head) = split(body.len().max(1));
+    assert_eq!((parts.clone(), head), split(usize::from(*seed % 16) + 1));
+    let items = whole_items(&parts);
     assert!(items.iter().map(|item| item.bytes().len()).sum::<usize>() <= body.len());
     for item in &items {
         message(item);
@@ -122,11 +124,26 @@ pub fn protobuf_watch(data: &[u8]) {
     }
 }
 
+/// The items that are not too large; those that are never panic, and have no more than is allowed.
+fn whole_items(parts: &[ListPart]) -> Vec<WireObject> {
+    let whole = parts.iter().filter_map(|part| match part {
+        ListPart::Item(item) => Some(item.clone()),
+        ListPart::TooLarge { beginning, .. } => {
+            assert_eq!(beginning.bytes().len(), LIMIT);
+            _ = ObjectHead::of_beginning(beginning.wire());
+            None
+        }
+    });
+    whole.collect()
+}
+
 /// Reading the head of a message never panics, and does not depend on managedFields.
 fn message(object: &WireObject) {
     _ = ObjectHead::of_bookmark(object.wire());
     _ = Status::of(object.wire());
+    let beginning = ObjectHead::of_beginning(object.wire());
     let Ok(head) = ObjectHead::of(object.wire()) else { return };
+    assert_eq!(beginning.as_ref(), Ok(&head));
     let mut scratch = Vec::new();
     let short = object.wire().without_managed_fields(&head, &mut scratch);
     assert!(matches!(short, Wire::Protobuf(..)));
