@@ -185,20 +185,20 @@ fn g30_garbage_is_malformed_at_its_place() {
 
 #[test]
 fn g30_items_above_the_limit_are_gone_past_at_any_chunk_border() {
-    let text = format!("{{\"items\":[{{}},{{\"a\":\"{}\"}},{{\"b\":1}}]}}", "x".repeat(12));
-    for size in 1..=text.len() {
-        let chunks = || text.as_bytes().chunks(size).map(Bytes::copy_from_slice);
-        let (items, end) = split(20, chunks().collect());
+    let text = format!("{{\"items\":[{{}},{{\"a\":\"{}\"}},{{\"b\":1}}]}}", "x".repeat(32));
+    let chunks = |size| text.as_bytes().chunks(size).map(Bytes::copy_from_slice);
+    for (size, limit) in (1..=text.len()).flat_map(|size| [(size, 19), (size, 39)]) {
+        let (items, end) = split(40, chunks(size).collect());
         assert_eq!((items.len(), end.is_ok()), (3, true));
-        let mut splitter = JsonListSplitter::with_max_object_bytes(19);
+        let mut splitter = JsonListSplitter::with_max_object_bytes(limit);
         let mut parts = Vec::new();
-        for chunk in chunks() {
+        for chunk in chunks(size) {
             splitter.push(chunk, &mut parts).unwrap();
-            assert!(splitter.collector.len() <= 19);
+            assert!(splitter.collector.len() <= limit);
         }
         assert_eq!(splitter.finish(), Ok(ListHead::default()));
-        let error = FrameError::TooLarge { offset: 13, limit: 19 };
-        let beginning = WireObject::Json(Bytes::copy_from_slice(&text.as_bytes()[13..32]));
+        let error = FrameError::TooLarge { offset: 13, limit };
+        let beginning = WireObject::Json(Bytes::copy_from_slice(&text.as_bytes()[13..13 + limit]));
         assert_eq!(parts[1..2], [ListPart::TooLarge { beginning, error }]);
         assert_eq!(parts.iter().filter_map(item).collect::<Vec<_>>(), ["{}", "{\"b\":1}"]);
     }
