@@ -323,7 +323,8 @@ fn g08_a_period_under_a_second_is_raised_to_one() {
     fan_out.start_initial(Duration::ZERO, &snapshot, None);
     let queues: Vec<_> = fan_out.queues().map(|(_, queue)| queue.clone()).collect();
     let mut begun = Vec::new();
-    while let Some(due) = fan_out.next_resync().filter(|due| *due <= Duration::from_secs(3)) {
+    for _ in 0..3 {
+        let due = fan_out.next_resync().expect("three have a period");
         queues.iter().for_each(|queue| _ = drain(&mut queue.lock()));
         queues.iter().for_each(|queue| queue.lock().handled());
         begun.push((due.as_secs(), fan_out.resync(due, &snapshot)));
