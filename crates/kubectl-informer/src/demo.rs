@@ -44,7 +44,7 @@ pub(crate) async fn demo(args: &DemoArgs, io: &Io) -> anyhow::Result<()> {
 
     life.abort();
     stopping.cancel();
-    serving.await.map_err(|_| anyhow!("the gateway panicked"))?;
+    serving.await.map_err(|_| anyhow::Error::msg("the gateway panicked"))?;
     server.shutdown().await;
     printed
 }
