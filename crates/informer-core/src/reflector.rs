@@ -33,6 +33,7 @@
 mod absence;
 mod backoff;
 mod listing;
+mod pace;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -46,17 +47,31 @@ use crate::ResourceVersion;
 use self::absence::Absence;
 pub use self::backoff::{Backoff, BackoffConfig};
 use self::listing::{Listing, Relist, Streaming};
+use self::pace::{Pace, Trouble};
 pub use self::types::{
-    Action, Failure, FailureKind, Input, ListRequest, ReflectorConfig, State, VersionMatch, WatchRequest,
+    Action, Failure, FailureKind, Input, ListRequest, ReflectorConfig, SHORTEST_WATCH_TIMEOUT, State,
+    VersionMatch, WatchRequest,
 };
 use self::watching::{MalformedAt, Quiet, Watching};
+
+/// What is due already is done within this, so that many informers do not do it at once.
+const JITTER: Duration = Duration::from_millis(100);
 
 /// The state machine. See the [module](self).
 #[derive(Debug)]
 pub struct Reflector {
     config: ReflectorConfig,
     random: backoff::Random,
-    backoff: Backoff,
+    /// From one opening of a watch to the next, and from the end of one list to the next.
+    watches: Pace,
+    lists: Pace,
+    /// When the last list ended, streaming ones that failed aside.
+    listed: Option<Duration>,
+    /// How long watches were open since the last list.
+    watched: Duration,
+    trouble: Trouble,
+    /// When a list last showed whether a silent watch is deaf.
+    checked: Option<Duration>,
     /// Decided, not yet taken by the driver.
     actions: VecDeque<Action>,
     /// Whether a list or watch is open, and whether a list is staged, by the actions that the driver took.
@@ -74,9 +89,6 @@ pub struct Reflector {
     pages: bool,
     bookmarks_seen: bool,
     malformed: Option<MalformedAt>,
-    /// How many watches in a row were closed within a second without a word.
-    short_watches: u32,
-    last_own_timeout: Option<Duration>,
     failures: u64,
     last_failure: Option<Failure>,
 }
@@ -114,7 +126,12 @@ impl Reflector {
     pub fn new(config: ReflectorConfig) -> Self {
         Self {
             random: backoff::Random::new(!config.seed),
-            backoff: Backoff::new(config.backoff.clone(), config.seed),
+            watches: Pace::new(Backoff::new(config.backoff.clone(), config.seed)),
+            lists: Pace::new(Backoff::new(config.backoff.clone(), config.seed.wrapping_add(1))),
+            listed: None,
+            watched: Duration::ZERO,
+            trouble: Trouble::default(),
+            checked: None,
             actions: VecDeque::new(),
             open: false,
             staged: false,
@@ -128,8 +145,6 @@ impl Reflector {
             pages: false,
             bookmarks_seen: false,
             malformed: None,
-            short_watches: 0,
-            last_own_timeout: None,
             failures: 0,
             last_failure: None,
             config,
@@ -180,7 +195,7 @@ impl Reflector {
             Phase::Waiting { until, .. } => Some(*until),
             Phase::Listing(list) => Some(list.silent_at(&self.config)),
             Phase::Streaming(stream) => Some(stream.deadline(&self.config)),
-            Phase::Watching(watch) => Some(watch.deadline(&self.config, self.bookmarks_seen, self.quiet)),
+            Phase::Watching(watch) => Some(self.watch_deadline(watch)),
             Phase::Absent(absence) => Some(absence.deadline(&self.config)),
             Phase::Stopped => None,
         }
@@ -233,14 +248,39 @@ impl Reflector {
         }
     }
 
-    /// Tries `next` again after a while.
+    /// Tries `next` again when it is due.
     fn back_off(&mut self, now: Duration, cause: Failure, next: Next) {
         self.note_failure(&cause);
-        let wanted = self.obeyed(cause.retry_after);
-        let until = now.saturating_add(self.backoff.next_delay().max(wanted));
         self.abandon();
-        self.state = State::BackingOff { cause, attempt: self.backoff.attempt(), until };
-        self.phase = Phase::Waiting { until, next };
+        let wanted = now.saturating_add(self.obeyed(cause.retry_after));
+        self.wait_for(now, next, wanted);
+        self.show_waiting(cause);
+    }
+
+    /// Waits until `next` is due, or until `at_least` if that is later.
+    fn wait_for(&mut self, now: Duration, next: Next, at_least: Duration) {
+        let due = match next {
+            Next::List => self.lists.due,
+            Next::Watch => self.watches.due,
+        };
+        let soon = now.saturating_add(self.random.between(JITTER / 100, JITTER));
+        let until = if due > now { due } else { soon };
+        self.phase = Phase::Waiting { until: until.max(at_least), next };
+    }
+
+    /// Shows what is waited for.
+    fn show_waiting(&mut self, cause: Failure) {
+        let Phase::Waiting { until, next } = self.phase else { return };
+        if let Some(degraded) = &mut self.trouble.degraded {
+            degraded.clone_from(&cause);
+            self.state = State::Degraded { cause, until };
+            return;
+        }
+        let pace = match next {
+            Next::List => &self.lists,
+            Next::Watch => &self.watches,
+        };
+        self.state = State::BackingOff { cause, attempt: pace.backoff.attempt().max(1), until };
     }
 
     /// How much of a `Retry-After` is obeyed.
@@ -251,8 +291,13 @@ impl Reflector {
     /// Tries `next` again after a long while: what the server sends cannot be used.
     fn degrade(&mut self, now: Duration, cause: Failure, next: Next) {
         self.note_failure(&cause);
-        let until = now.saturating_add(self.backoff.next_delay_at_max());
         self.abandon();
+        let pace = match next {
+            Next::List => &mut self.lists,
+            Next::Watch => &mut self.watches,
+        };
+        pace.delay_at_max_from(now);
+        let until = pace.due;
         self.state = State::Degraded { cause, until };
         self.phase = Phase::Waiting { until, next };
     }
@@ -282,8 +327,8 @@ impl Reflector {
 
     fn draw_timeout(&mut self) -> Duration {
         let range = &self.config.watch_timeout;
-        let drawn = self.random.between(*range.start(), *range.end());
-        Duration::from_secs(drawn.as_secs().max(1))
+        let drawn = self.random.between(*range.start(), *range.end()).max(SHORTEST_WATCH_TIMEOUT);
+        Duration::from_secs(drawn.as_secs())
     }
 
     fn stop(&mut self) {

@@ -71,6 +71,16 @@ pub enum Error {
         /// The namespace that was asked for.
         namespace: String,
     },
+    /// An informer cannot be as its options ask for.
+    #[error("the informer of {informer} cannot be made: its option {option} is wrong, since {problem}")]
+    InvalidOption {
+        /// The informer.
+        informer: String,
+        /// The option.
+        option: &'static str,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// The server's history was replaced, so that the version waited for means nothing any more (G14).
     #[error(
         "the server's history was replaced while waiting (an etcd restored?); read the object again and wait for its new version"

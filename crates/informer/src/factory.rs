@@ -73,8 +73,8 @@ impl SharedInformerFactory {
     /// The informer of a typed kind, in the factory's scope.
     ///
     /// # Errors
-    /// [`Error::ConflictingOptions`], [`Error::InvalidNamespace`], [`Error::ShutDown`], [`Error::Stopped`] if the factory's
-    /// runtime has ended.
+    /// [`Error::ConflictingOptions`], [`Error::InvalidNamespace`], [`Error::InvalidOption`], [`Error::ShutDown`],
+    /// [`Error::Stopped`] if the factory's runtime has ended.
     pub fn informer<K>(&self) -> Result<SharedInformer<K>, Error>
     where
         K: TypedResource + Decode,
@@ -85,8 +85,8 @@ impl SharedInformerFactory {
     /// The informer of a typed kind, with options.
     ///
     /// # Errors
-    /// [`Error::ConflictingOptions`], [`Error::InvalidNamespace`], [`Error::ShutDown`], [`Error::Stopped`] if the factory's
-    /// runtime has ended.
+    /// [`Error::ConflictingOptions`], [`Error::InvalidNamespace`], [`Error::InvalidOption`], [`Error::ShutDown`],
+    /// [`Error::Stopped`] if the factory's runtime has ended.
     pub fn informer_with<K>(&self, options: InformerOptions<K>) -> Result<SharedInformer<K>, Error>
     where
         K: TypedResource + Decode,
@@ -97,8 +97,8 @@ impl SharedInformerFactory {
     /// The informer of a typed kind's metadata: the server sends nothing else.
     ///
     /// # Errors
-    /// [`Error::ConflictingOptions`], [`Error::InvalidNamespace`], [`Error::ShutDown`], [`Error::Stopped`] if the factory's
-    /// runtime has ended.
+    /// [`Error::ConflictingOptions`], [`Error::InvalidNamespace`], [`Error::InvalidOption`], [`Error::ShutDown`],
+    /// [`Error::Stopped`] if the factory's runtime has ended.
     pub fn metadata<K>(
         &self,
         options: InformerOptions<PartialObjectMeta<K>>,
@@ -115,8 +115,8 @@ impl SharedInformerFactory {
     /// The informer of a typed kind that keeps the objects' bytes, and decodes on access: see [`Lazy`].
     ///
     /// # Errors
-    /// [`Error::ConflictingOptions`], [`Error::InvalidNamespace`], [`Error::ShutDown`], [`Error::Stopped`] if the factory's
-    /// runtime has ended.
+    /// [`Error::ConflictingOptions`], [`Error::InvalidNamespace`], [`Error::InvalidOption`], [`Error::ShutDown`],
+    /// [`Error::Stopped`] if the factory's runtime has ended.
     pub fn lazy<K: TypedResource + Decode>(&self) -> Result<SharedInformer<Lazy<K>>, Error> {
         self.lazy_with(InformerOptions::new())
     }
@@ -124,8 +124,8 @@ impl SharedInformerFactory {
     /// [`lazy`](Self::lazy), with options.
     ///
     /// # Errors
-    /// [`Error::ConflictingOptions`], [`Error::InvalidNamespace`], [`Error::ShutDown`], [`Error::Stopped`] if the factory's
-    /// runtime has ended.
+    /// [`Error::ConflictingOptions`], [`Error::InvalidNamespace`], [`Error::InvalidOption`], [`Error::ShutDown`],
+    /// [`Error::Stopped`] if the factory's runtime has ended.
     pub fn lazy_with<K: TypedResource + Decode>(
         &self,
         options: InformerOptions<Lazy<K>>,
@@ -136,8 +136,8 @@ impl SharedInformerFactory {
     /// The informer of a typed kind's metadata, kept as bytes and decoded on access.
     ///
     /// # Errors
-    /// [`Error::ConflictingOptions`], [`Error::InvalidNamespace`], [`Error::ShutDown`], [`Error::Stopped`] if the factory's
-    /// runtime has ended.
+    /// [`Error::ConflictingOptions`], [`Error::InvalidNamespace`], [`Error::InvalidOption`], [`Error::ShutDown`],
+    /// [`Error::Stopped`] if the factory's runtime has ended.
     pub fn lazy_metadata<K>(
         &self,
         options: InformerOptions<Lazy<PartialObjectMeta<K>>>,
@@ -162,8 +162,8 @@ impl SharedInformerFactory {
     ///   [`Error::NothingDecodes`], with the name of the field.
     ///
     /// # Errors
-    /// [`Error::ConflictingOptions`], [`Error::InvalidNamespace`], [`Error::ShutDown`], [`Error::Stopped`] if the factory's
-    /// runtime has ended.
+    /// [`Error::ConflictingOptions`], [`Error::InvalidNamespace`], [`Error::InvalidOption`], [`Error::ShutDown`],
+    /// [`Error::Stopped`] if the factory's runtime has ended.
     ///
     /// # Examples
     /// ```
@@ -209,8 +209,8 @@ impl SharedInformerFactory {
     /// yet (client-go's `InformerFor`).
     ///
     /// # Errors
-    /// [`Error::ConflictingOptions`], [`Error::InvalidNamespace`], [`Error::ShutDown`], [`Error::Stopped`] if the factory's
-    /// runtime has ended.
+    /// [`Error::ConflictingOptions`], [`Error::InvalidNamespace`], [`Error::InvalidOption`], [`Error::ShutDown`],
+    /// [`Error::Stopped`] if the factory's runtime has ended.
     pub fn informer_for<T: Decode, S: ListWatch>(
         &self,
         resource: Resource,
@@ -220,6 +220,7 @@ impl SharedInformerFactory {
         let options = self.inner.defaults.complete(&resource, options);
         let scope = options.scope(&self.inner.defaults.scope, resource.namespaced);
         scope.check()?;
+        options.check(&resource, &scope)?;
         let collection = Collection { type_id: TypeId::of::<T>(), resource, scope };
         let runtime = &self.inner.runtime;
         self.inner.registry.find_or_make(collection, runtime, &options.fingerprint(), |collection, learn| {
@@ -248,7 +249,7 @@ impl SharedInformerFactory {
     /// [`for_resource`](Self::for_resource), with options.
     ///
     /// # Errors
-    /// As `for_resource`, and [`Error::ConflictingOptions`].
+    /// As `for_resource`, and [`Error::ConflictingOptions`], [`Error::InvalidOption`].
     ///
     /// # Cancel safety
     /// Dropping the future gives up the discovery; nothing was made.
@@ -265,8 +266,8 @@ impl SharedInformerFactory {
     /// The dynamic informer of a resource that is known already.
     ///
     /// # Errors
-    /// [`Error::ConflictingOptions`], [`Error::InvalidNamespace`], [`Error::ShutDown`], [`Error::Stopped`] if the factory's
-    /// runtime has ended.
+    /// [`Error::ConflictingOptions`], [`Error::InvalidNamespace`], [`Error::InvalidOption`], [`Error::ShutDown`],
+    /// [`Error::Stopped`] if the factory's runtime has ended.
     pub fn dynamic(
         &self,
         resource: Resource,

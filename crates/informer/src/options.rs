@@ -7,14 +7,14 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use informer_core::reflector::ReflectorConfig;
+use informer_core::reflector::{ReflectorConfig, SHORTEST_WATCH_TIMEOUT};
 use informer_core::selector::{FieldSelector, LabelSelector};
 use kube::core::DynamicObject;
 
 use crate::decode::RawObject;
 use crate::reflector::{Identity, identity_of};
 use crate::source::{ListCompression, Projection, WireFormat};
-use crate::{MetadataOnly, Scope};
+use crate::{Error, MetadataOnly, Resource, Scope};
 
 /// How an informer lists, watches, decodes and keeps its objects. Options are part of what is asked for:
 /// asking a factory for the same collection with contradictory options is an error (G23).
@@ -60,6 +60,8 @@ pub(crate) struct WireOptions {
     pub(crate) page_size: Option<Option<u32>>,
     pub(crate) streaming_lists: bool,
     pub(crate) watch_timeout: RangeInclusive<Duration>,
+    pub(crate) degraded_list_age: Duration,
+    pub(crate) silent_list_interval: Duration,
     pub(crate) keep_managed_fields: bool,
     pub(crate) strict: bool,
     pub(crate) max_object_bytes: usize,
@@ -93,6 +95,8 @@ impl<T> InformerOptions<T> {
                 page_size: None,
                 streaming_lists: config.streaming_lists,
                 watch_timeout: config.watch_timeout,
+                degraded_list_age: config.degraded_list_age,
+                silent_list_interval: config.silent_list_interval,
                 keep_managed_fields: false,
                 strict: false,
                 max_object_bytes: informer_core::wire::DEFAULT_MAX_OBJECT_BYTES,
@@ -159,10 +163,25 @@ impl<T> InformerOptions<T> {
     }
 
     /// How long watches are asked to last: each draws a time from this range. Default: 200 s to 280 s, below
-    /// the idle limits of common load balancers.
+    /// the idle limits of common load balancers. Less than 10 s is [`Error::InvalidOption`].
     #[must_use]
     pub fn watch_timeout(mut self, range: RangeInclusive<Duration>) -> Self {
         self.wire.watch_timeout = range;
+        self
+    }
+
+    /// How old the last list must be for another one while watches keep failing (`Degraded`, G28). Default: 2 min.
+    #[must_use]
+    pub fn degraded_list_age(mut self, age: Duration) -> Self {
+        self.wire.degraded_list_age = age;
+        self
+    }
+
+    /// How far apart the lists are, at least, that show whether a watch without bookmarks that keeps silent is
+    /// deaf (G29). Default: 10 min.
+    #[must_use]
+    pub fn silent_list_interval(mut self, interval: Duration) -> Self {
+        self.wire.silent_list_interval = interval;
         self
     }
 
@@ -265,10 +284,23 @@ impl<T> InformerOptions<T> {
             page_relists: self.wire.page_size.is_some(),
             streaming_lists: self.wire.streaming_lists,
             watch_timeout: self.wire.watch_timeout.clone(),
+            degraded_list_age: self.wire.degraded_list_age,
+            silent_list_interval: self.wire.silent_list_interval,
             strict: self.wire.strict,
             seed,
             ..config
         }
+    }
+
+    /// Whether an informer can be like this.
+    pub(crate) fn check(&self, resource: &Resource, scope: &Scope) -> Result<(), Error> {
+        let range = &self.wire.watch_timeout;
+        if *range.start() >= SHORTEST_WATCH_TIMEOUT && range.start() <= range.end() {
+            return Ok(());
+        }
+        let informer = format!("{resource} in {scope}");
+        let problem = format!("{range:?} is not a range of times of {SHORTEST_WATCH_TIMEOUT:?} or more");
+        Err(Error::InvalidOption { informer, option: "watch_timeout", problem })
     }
 
     /// What two requests for one collection must agree on.
@@ -299,6 +331,8 @@ impl Fingerprint {
             (a.page_size != b.page_size, "page_size"),
             (a.streaming_lists != b.streaming_lists, "streaming_lists"),
             (a.watch_timeout != b.watch_timeout, "watch_timeout"),
+            (a.degraded_list_age != b.degraded_list_age, "degraded_list_age"),
+            (a.silent_list_interval != b.silent_list_interval, "silent_list_interval"),
             (a.keep_managed_fields != b.keep_managed_fields, "keep_managed_fields"),
             (a.strict != b.strict, "strict"),
             (a.max_object_bytes != b.max_object_bytes, "max_object_bytes"),

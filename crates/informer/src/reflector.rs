@@ -15,10 +15,10 @@ use informer_core::store::Store;
 use informer_core::{DeltaQueue, ObjectKey, ResourceVersion, Uid};
 use tokio::time::Instant;
 
-use crate::Resource;
 use crate::decode::Decode;
 use crate::options::InformerOptions;
 use crate::source::ListWatch;
+use crate::{Resource, Scope};
 
 pub(crate) use decoder::{Decoder, Identity, identity_of};
 
@@ -206,8 +206,13 @@ pub enum Report<'a> {
 impl<T: Decode, S: ListWatch> Reflector<T, S> {
     /// A reflector of what `source` lists, which holds `resource`. Of the options, scope and resync mean
     /// nothing here: the one is the source's, the other the sink's.
+    ///
+    /// # Panics
+    /// With options that a factory answers with [`Error::InvalidOption`](crate::Error::InvalidOption).
     #[expect(clippy::needless_pass_by_value, reason = "as all constructors take it")]
     pub fn new(source: S, resource: Resource, options: InformerOptions<T>) -> Self {
+        let scope = options.scope(&Scope::all(), resource.namespaced);
+        options.check(&resource, &scope).unwrap_or_else(|error| panic!("{error}"));
         Self::on_clock(source, &resource, options, Instant::now())
     }
 

@@ -55,7 +55,8 @@ impl<T: Decode> SharedInformer<T> {
     /// decides what it lists.
     ///
     /// # Panics
-    /// Outside of a tokio runtime, which its task will run on; the panic names the place of this call.
+    /// Outside of a tokio runtime, which its task will run on; the panic names the place of this call. With options that a
+    /// factory answers with [`Error::InvalidOption`].
     ///
     /// # Examples
     /// ```
@@ -80,6 +81,7 @@ impl<T: Decode> SharedInformer<T> {
     #[track_caller]
     pub fn new(list_watch: impl ListWatch, resource: Resource, options: InformerOptions<T>) -> Self {
         let scope = options.scope(&Scope::all(), resource.namespaced);
+        options.check(&resource, &scope).unwrap_or_else(|error| panic!("{error}"));
         let shared = Shared::new(resource, scope, runtime::current());
         Self::from_parts(shared, list_watch, options, true)
     }

@@ -81,7 +81,7 @@ pub enum InformerState {
     BackingOff {
         /// What failed.
         cause: String,
-        /// How many failures there were since a watch last was healthy.
+        /// Which one in a row it was: of the watches if a watch is tried again, else of the lists.
         attempt: u32,
         /// When it is tried again.
         until: Instant,
@@ -95,9 +95,9 @@ pub enum InformerState {
         /// When discovery is asked again.
         until: Instant,
     },
-    /// The server keeps sending what cannot be used.
+    /// The server keeps sending what cannot be used; or watches keep failing, and lists stand in for them.
     Degraded {
-        /// What cannot be used.
+        /// What cannot be used, or why there is no watch.
         cause: String,
         /// When it is tried again.
         until: Instant,

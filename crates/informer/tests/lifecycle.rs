@@ -21,6 +21,7 @@ run_tests! {
     on_both_runtimes:
         g23_the_same_collection_is_the_same_informer_with_one_watch,
         g23_contradictory_options_are_an_error_that_names_the_option,
+        g28_watches_shorter_than_ten_seconds_are_an_error,
         g24_what_was_stopped_can_be_asked_for_again,
         g24_shutdown_comes_back_within_its_deadline_although_a_callback_blocks,
         g24_shutdown_lets_running_callbacks_return,
@@ -80,12 +81,14 @@ async fn g23_contradictory_options_are_an_error_that_names_the_option() {
     let server = TestServer::start().await.unwrap();
     let factory = SharedInformerFactory::builder(server.client().unwrap()).build();
     factory.informer::<ConfigMap>().unwrap();
-    let second = Duration::from_secs(1);
+    let (second, minute) = (Duration::from_secs(1), Duration::from_secs(60));
     for (changed, name) in [
         (options().resync(second), "resync"),
         (options().page_size(Some(7)), "page_size"),
         (options().streaming_lists(false), "streaming_lists"),
-        (options().watch_timeout(second..=second), "watch_timeout"),
+        (options().watch_timeout(minute..=minute), "watch_timeout"),
+        (options().degraded_list_age(minute), "degraded_list_age"),
+        (options().silent_list_interval(minute), "silent_list_interval"),
         (options().keep_managed_fields(), "keep_managed_fields"),
         (options().strict(), "strict"),
         (options().max_object_bytes(1), "max_object_bytes"),
@@ -99,6 +102,21 @@ async fn g23_contradictory_options_are_an_error_that_names_the_option() {
     factory.dynamic(resource.clone(), dynamic.clone()).unwrap();
     let error = factory.dynamic(resource, dynamic.metadata_only()).unwrap_err();
     assert!(error.to_string().contains("metadata_only"), "{error}");
+}
+
+async fn g28_watches_shorter_than_ten_seconds_are_an_error() {
+    let factory = nobody();
+    let (most, ten, second) = (Duration::from_millis(9999), Duration::from_secs(10), Duration::from_secs(1));
+    for range in [most..=ten, second..=second, ten..=second] {
+        let error = factory.informer_with(options().watch_timeout(range)).unwrap_err();
+        assert!(matches!(error, Error::InvalidOption { option: "watch_timeout", .. }), "{error:?}");
+        let text = error.to_string();
+        assert!(
+            text.contains("configmaps.v1 in") && text.contains("watch_timeout") && text.contains("10s"),
+            "{text}"
+        );
+    }
+    factory.informer_with(options().watch_timeout(ten..=ten)).unwrap();
 }
 
 async fn g24_what_was_stopped_can_be_asked_for_again() {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use informer::InformerState;
 use informer_testkit::{Cut, Fault, Status, Verb};
 use tokio::time::Instant;
 
@@ -77,6 +78,32 @@ async fn g28_watches_that_are_too_many_go_on_without_a_relist() {
         let streamed = scene.requests().parameter("sendInitialEvents");
         assert_eq!(streamed.iter().filter(|value| *value == "true").count(), usize::from(way.streaming));
         scene.end().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn g28_watches_that_are_never_opened_are_replaced_by_lists() {
+    let forbidden = Status::new(403, "Forbidden", "no watches");
+    for fault in [Fault::internal_error(), Fault::answer(forbidden), Fault::close_after(0)] {
+        for way in ways() {
+            let scene = Scene::watching(way.options()).await;
+            let fault = scene.server.faults().inject(fault.clone().on(Verb::Watch));
+            scene.server.faults().cut_watches(Cut::Reset, None);
+            for _ in 0..3 {
+                scene.change();
+                let truth = scene.truth();
+                let is_degraded = |status: &informer::Status| {
+                    matches!(status.state, InformerState::Degraded { .. }) && scene.held() == truth
+                };
+                scene.status_where("degraded, and up to date", is_degraded).await;
+            }
+            assert!(scene.requests().verb(Verb::List).len() >= 3);
+            scene.is_bounded();
+            fault.lift();
+            scene.change();
+            scene.settles().await;
+            scene.end().await;
+        }
     }
 }
 

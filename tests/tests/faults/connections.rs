@@ -279,3 +279,53 @@ async fn g28_many_informers_do_not_come_back_in_step() {
     assert!(spread > Duration::from_secs(10), "{spread:?}");
     factory.shutdown().await;
 }
+
+/// A server that fails for a moment is not asked for a thousand lists.
+#[tokio::test(start_paused = true)]
+async fn g28_many_informers_do_not_list_after_a_moment_of_failures() {
+    let server = TestServer::start().await.unwrap();
+    let client = kube::Client::new(server.service(), "default");
+    let factory = SharedInformerFactory::builder(client).build();
+    let informers: Vec<_> = (0..1000)
+        .map(|n| factory.informer_with(options(n % 2 == 0).namespace(format!("namespace-{n}"))).unwrap())
+        .collect();
+    factory.start();
+    factory.wait_for_sync().await.unwrap();
+    sleep(Duration::from_secs(30)).await;
+    let streamed = |server: &TestServer| server.requests().parameter("sendInitialEvents").len();
+    let (lists, streams) = (server.requests().verb(Verb::List).len(), streamed(&server));
+    let down = server.faults().inject(Fault::unavailable());
+    server.faults().cut_watches(Cut::Reset, None);
+    sleep(Duration::from_secs(5)).await;
+    down.lift();
+    sleep(Duration::from_secs(60)).await;
+    assert!(down.hits() >= 2000, "{} requests failed", down.hits());
+    for informer in &informers {
+        let status = informer.status();
+        assert!(matches!(status.state, InformerState::Watching { .. }), "{status}");
+    }
+    assert_eq!((server.requests().verb(Verb::List).len(), streamed(&server)), (lists, streams));
+    factory.shutdown().await;
+}
+
+/// Watches are opened and deliver nothing, while lists work.
+#[tokio::test(start_paused = true)]
+async fn g29_watches_are_deaf() {
+    for way in ways() {
+        let scene = Scene::new(way.options()).await;
+        let fault = scene.server.faults().inject(Fault::stall_after(0).on(Verb::Watch));
+        scene.factory.start();
+        scene.status_where("synced", |status| status.has_synced).await;
+        sleep(Duration::from_secs(1)).await;
+        scene.change();
+        scene.told("watch", "the watch is deaf").await;
+        // The list that has shown it is in the store.
+        scene.settles().await;
+        scene.change();
+        scene.settles().await;
+        fault.lift();
+        scene.change();
+        scene.settles().await;
+        scene.end().await;
+    }
+}

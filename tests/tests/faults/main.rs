@@ -11,17 +11,19 @@
 //! | reset in the middle of a frame | `connections::g01_connections_are_reset_in_the_middle_of_a_frame` |
 //! | clean close in a loop | `connections::g01_watches_are_closed_cleanly_in_a_loop` |
 //! | a socket that stalls | `connections::g01_a_socket_stalls` |
+//! | a watch that delivers nothing | `connections::g29_watches_are_deaf` |
 //! | slow-drip bytes | `connections::g01_bytes_drip` |
 //! | the connection ends instead of an answer | `connections::g01_connections_end_instead_of_an_answer` |
 //! | 410 in the stream | `answers::g01_versions_expire_as_an_event` |
 //! | 410 as a status | `answers::g01_versions_expire_as_a_status` |
 //! | 429 with and without `Retry-After` | `answers::g01_too_many_requests_with_and_without_advice`, `answers::g28_watches_that_are_too_many_go_on_without_a_relist` |
-//! | 500 | `answers::g01_the_server_fails_with_500` |
-//! | 503 | `answers::g01_the_server_is_unavailable_with_503` |
+//! | 500 | `answers::g01_the_server_fails_with_500`, `answers::g28_watches_that_are_never_opened_are_replaced_by_lists` |
+//! | 503 | `answers::g01_the_server_is_unavailable_with_503`, `connections::g28_many_informers_do_not_list_after_a_moment_of_failures` |
 //! | too large version | `answers::g01_the_version_is_too_large` |
 //! | expired continue token on each page | `lists::g01_the_continue_token_expires_on_each_page`, `lists::g01_a_history_ends_between_two_pages` |
 //! | WatchList refused | `streaming_lists::g27_streaming_lists_are_refused` |
 //! | WatchList stalled | `streaming_lists::g27_streaming_lists_stall_before_they_begin`, `streaming_lists::g27_streaming_lists_stall_in_the_middle` |
+//! | WatchList always fails | `streaming_lists::g27_streaming_lists_always_fail_in_ordinary_ways` |
 //! | the bookmark of a WatchList never sent | `streaming_lists::g27_streaming_lists_never_tell_their_end`, `streaming_lists::g27_streaming_lists_never_tell_their_end_and_are_never_silent` |
 //! | a compressed body although not asked for | `frames::g30_bodies_are_compressed_though_nobody_asked` |
 //! | truncated frames | `frames::g30_events_are_truncated`, `frames::g30_lists_are_truncated` |

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use informer_testkit::{Cut, Fault, Verb};
+use informer_testkit::{Cut, Fault, Status, Verb};
 use tokio::time::sleep;
 
 use crate::scene::{Scene, Way, ways};
@@ -70,5 +70,29 @@ async fn g27_streaming_lists_never_tell_their_end_and_are_never_silent() {
         scene.told("list", "before the end of the initial events").await;
         scene.settles().await;
         scene.end().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn g27_streaming_lists_always_fail_in_ordinary_ways() {
+    let forbidden = Status::new(403, "Forbidden", "no streaming lists");
+    for fault in
+        [Fault::internal_error(), Fault::answer(forbidden), Fault::hang_up(), Fault::reset_after(300)]
+    {
+        for way in streaming_ways() {
+            let scene = Scene::new(way.options()).await;
+            let fault = scene.server.faults().inject(fault.clone().streaming_lists());
+            scene.factory.start();
+            scene.settles().await;
+            scene.began_with("*a#1 *b#1 *c#1");
+            assert_eq!((fault.hits(), scene.requests().verb(Verb::List).len()), (1, 1));
+            // They are not given up for good.
+            scene.server.faults().cut_watches(Cut::Close, None);
+            scene.change();
+            scene.server.cluster().compact();
+            scene.settles().await;
+            assert_eq!((fault.hits(), scene.requests().verb(Verb::List).len()), (2, 2));
+            scene.end().await;
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::listing::Relist;
-use super::{Action, Failure, Next, Phase, Reflector, ReflectorConfig, State};
+use super::{Action, Failure, Next, Phase, Reflector, ReflectorConfig, State, Trouble};
 use crate::ResourceVersion;
 
 /// How many discoveries in a row must find the resource missing.
@@ -38,6 +38,7 @@ impl Reflector {
     pub(super) fn become_unavailable(&mut self, now: Duration, cause: Failure) {
         self.note_failure(&cause);
         self.abandon();
+        self.trouble = Trouble::default();
         self.state = State::Unavailable { cause: cause.clone(), absent: 0, until: now };
         self.phase =
             Phase::Absent(Absence { cause, absent: 0, first_absent: None, discovery: Discovery::Due(now) });
@@ -91,7 +92,8 @@ impl Reflector {
     fn discover_later(&mut self, now: Duration, retry_after: Option<Duration>) {
         let wanted = self.obeyed(retry_after);
         let Phase::Absent(absence) = &mut self.phase else { return };
-        let until = now.saturating_add(self.backoff.next_delay().max(wanted));
+        self.lists.delay_from(now);
+        let until = self.lists.due.max(now.saturating_add(wanted));
         absence.discovery = Discovery::Due(until);
         self.state = State::Unavailable { cause: absence.cause.clone(), absent: absence.absent, until };
     }

@@ -11,18 +11,11 @@ pub struct BackoffConfig {
     pub max: Duration,
     /// What a step is multiplied by to give the next. Default: 2.
     pub factor: u32,
-    /// How long a watch must live for the steps to start over. Default: 60 s.
-    pub reset_after: Duration,
 }
 
 impl Default for BackoffConfig {
     fn default() -> Self {
-        Self {
-            initial: Duration::from_millis(800),
-            max: Duration::from_secs(30),
-            factor: 2,
-            reset_after: Duration::from_secs(60),
-        }
+        Self { initial: Duration::from_millis(800), max: Duration::from_secs(30), factor: 2 }
     }
 }
 
@@ -36,39 +29,42 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// A backoff that has not failed yet.
+    /// A backoff that nothing was delayed by yet.
     #[must_use]
     pub fn new(config: BackoffConfig, seed: u64) -> Self {
         let step = config.initial.min(config.max);
         Self { config, step, attempt: 0, random: Random::new(seed) }
     }
 
-    /// Counts one failure and says how long to wait: a step `d` gives something in `[d/2, d]`.
+    /// Counts one delay and says how long it is: a step `d` gives something in `[d/2, d]`.
     pub fn next_delay(&mut self) -> Duration {
-        let step = self.step;
+        self.next_delay_up_to(self.config.max)
+    }
+
+    /// The same, with a step of at most `longest`, from which later steps go on.
+    pub fn next_delay_up_to(&mut self, longest: Duration) -> Duration {
+        let step = self.step.min(longest);
         self.step = step.saturating_mul(self.config.factor.max(1)).min(self.config.max);
         self.attempt = self.attempt.saturating_add(1);
         self.random.between(step / 2, step)
     }
 
-    /// Counts one failure and waits as for the largest step.
+    /// Counts one delay, of the largest step.
     pub fn next_delay_at_max(&mut self) -> Duration {
         self.step = self.config.max;
         self.next_delay()
     }
 
-    /// How many failures there were since the last reset.
+    /// How many delays there were since the steps last started over.
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.attempt
     }
 
-    /// Starts over, if something lived for `lived` and that is long enough.
-    pub fn succeeded_for(&mut self, lived: Duration) {
-        if lived >= self.config.reset_after {
-            self.step = self.config.initial.min(self.config.max);
-            self.attempt = 0;
-        }
+    /// Starts over.
+    pub fn reset(&mut self) {
+        self.step = self.config.initial.min(self.config.max);
+        self.attempt = 0;
     }
 }
 
@@ -113,16 +109,17 @@ mod tests {
     }
 
     #[test]
-    fn g28_only_a_long_life_starts_over() {
+    fn g28_steps_start_over_and_go_on_from_a_lower_one() {
         let mut backoff = Backoff::new(BackoffConfig::default(), 7);
         for _ in 0..5 {
             backoff.next_delay();
         }
-        backoff.succeeded_for(Duration::from_secs(59));
         assert!(backoff.next_delay() > Duration::from_secs(10));
-        backoff.succeeded_for(Duration::from_secs(60));
+        assert!(backoff.next_delay_up_to(Duration::from_secs(5)) <= Duration::from_secs(5));
+        assert!(backoff.next_delay() <= Duration::from_secs(10));
+        backoff.reset();
         assert_eq!(backoff.attempt(), 0);
-        assert!(backoff.next_delay() <= Duration::from_millis(800));
+        assert!(backoff.next_delay_up_to(Duration::from_secs(5)) <= Duration::from_millis(800));
     }
 
     #[test]

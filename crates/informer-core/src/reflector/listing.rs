@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::time::Duration;
 
-use super::watching::Watching;
+use super::watching::{SilentWatch, Watching};
 use super::{
     Action, Failure, FailureKind, Input, ListRequest, Next, Phase, Reflector, ReflectorConfig, State,
     VersionMatch, WatchRequest,
@@ -12,8 +12,6 @@ use crate::ResourceVersion;
 
 /// How many pages without an item are asked for in a row, lest a broken server keeps us busy.
 const BARREN_PAGES: u32 = 8;
-/// How many streaming lists may end before their time until a LIST is tried.
-const LOST_STREAMS: u32 = 2;
 
 /// What the lists since the last finished one have told about how to make the next.
 #[derive(Debug, Default)]
@@ -25,13 +23,16 @@ pub(super) struct Relist {
     /// A probe said that the history was replaced.
     pub(super) history_changed: bool,
     /// Not as a streaming list.
-    plain: bool,
+    pub(super) plain: bool,
     /// A streaming list was not even opened: if a LIST is, streaming lists do not work.
     suspect: bool,
-    lost_streams: u32,
     malformed: u32,
     /// Items that cannot be read are left out: they made lists fail.
     skip_unreadable: bool,
+    /// The watch that kept silent until this list, which shows whether it is deaf.
+    pub(super) silent: Option<SilentWatch>,
+    /// The oldest version in the list under way above the one that the store stands at.
+    missed: Option<ResourceVersion>,
 }
 
 /// An open LIST.
@@ -86,6 +87,8 @@ impl Streaming {
 impl Reflector {
     /// Begins a list, streaming or not, at the version that is next on the ladder.
     pub(super) fn start_list(&mut self, now: Duration) {
+        self.watched = Duration::ZERO;
+        self.relist.missed = None;
         let streaming =
             self.config.streaming_lists && self.streaming_supported != Some(false) && !self.relist.plain;
         if !streaming {
@@ -144,7 +147,7 @@ impl Reflector {
     }
 
     fn listing_state(&self, streaming: bool) -> State {
-        State::Listing { streaming, items: 0, remaining: None, attempt: self.backoff.attempt() }
+        State::Listing { streaming, items: 0, remaining: None, attempt: self.lists.backoff.attempt() }
     }
 
     pub(super) fn on_listing(&mut self, now: Duration, input: Input) {
@@ -158,6 +161,7 @@ impl Reflector {
                 }
             }
             Input::Progress { items: staged } => self.note_progress(staged),
+            Input::Missed { version } => self.relist.missed = Some(version),
             Input::PageEnd { version, continue_token, remaining, items } => {
                 self.open = false;
                 self.on_page_end(now, version, continue_token, remaining, items);
@@ -229,10 +233,6 @@ impl Reflector {
     fn list_failed(&mut self, now: Duration, failure: Failure) {
         let Phase::Listing(list) = &mut self.phase else { return };
         let first_page = list.token.is_none();
-        if first_page && !list.opened && std::mem::take(&mut self.relist.suspect) {
-            // The server is away altogether: that says nothing about streaming lists.
-            self.relist.plain = false;
-        }
         // Once: a server that sends an unlimited list in pages, and forgets them too, is not asked for ever.
         if failure.kind == FailureKind::Expired && !first_page && list.limit.is_some() {
             let version = std::mem::take(&mut list.version);
@@ -241,23 +241,31 @@ impl Reflector {
             return self.request_list(now, version, None);
         }
         let at_newest = list.version.is_unset();
+        if at_newest || !is_about_version(failure.kind) {
+            self.listed = Some(now);
+            // That no list is served says nothing about streaming lists; of a malformed one, LIST has the bounds.
+            self.relist.suspect = false;
+            self.relist.plain &= matches!(failure.kind, FailureKind::Malformed | FailureKind::Undecodable);
+        }
         self.any_list_failed(now, failure, at_newest);
     }
 
     /// What failed LISTs and streaming lists have in common.
     fn any_list_failed(&mut self, now: Duration, failure: Failure, at_newest: bool) {
-        match failure.kind {
-            FailureKind::Expired | FailureKind::TooLargeVersion => {
-                self.relist.newest = true;
-                self.relist.distrust |= failure.kind == FailureKind::TooLargeVersion;
-                if at_newest {
-                    self.back_off(now, failure, Next::List);
-                } else {
-                    self.note_failure(&failure);
-                    self.abandon();
-                    self.start_list(now);
-                }
+        if is_about_version(failure.kind) {
+            self.relist.newest = true;
+            if failure.kind == FailureKind::TooLargeVersion && !self.version.is_unset() {
+                self.relist.distrust = true;
+                self.relist.history_changed = true;
             }
+            if !at_newest {
+                self.note_failure(&failure);
+                self.abandon();
+                return self.start_list(now);
+            }
+        }
+        self.lists.delay_from(now);
+        match failure.kind {
             FailureKind::NotFound => self.become_unavailable(now, failure),
             FailureKind::Malformed if !self.relist.skip_unreadable && !self.config.strict => {
                 // What could not be read twice, in lists or before in the watch, is left out the third time (G30).
@@ -266,6 +274,8 @@ impl Reflector {
                 self.back_off(now, failure, Next::List);
             }
             FailureKind::Malformed | FailureKind::Undecodable => self.degrade(now, failure, Next::List),
+            // Watches are always tried first.
+            _ if self.trouble.degraded.is_some() => self.back_off(now, failure, Next::Watch),
             _ => self.back_off(now, failure, Next::List),
         }
     }
@@ -274,8 +284,12 @@ impl Reflector {
         let Phase::Streaming(stream) = &mut self.phase else { return };
         stream.last_sign = now;
         match input {
-            Input::Opened => stream.opened = true,
+            Input::Opened => {
+                stream.opened = true;
+                self.trouble.not_throttled();
+            }
             Input::Progress { items } => self.note_progress(items),
+            Input::Missed { version } => self.relist.missed = Some(version),
             Input::Bookmark { version, initial_events_end: true } => {
                 if version.is_unset() {
                     self.actions.push_back(Action::Close);
@@ -296,7 +310,7 @@ impl Reflector {
             }
             Input::Closed => {
                 self.open = false;
-                self.stream_lost(now, stream_ended());
+                self.stream_failed(now, stream_ended());
             }
             Input::Failed(failure) => {
                 self.open = false;
@@ -316,33 +330,31 @@ impl Reflector {
             self.refuse_streaming(now, opened, &Failure::new(FailureKind::Timeout, message));
         } else if now >= stream.overdue_at(&self.config) {
             self.actions.push_back(Action::Close);
-            self.stream_lost(now, stream_ended());
+            self.stream_failed(now, stream_ended());
         }
     }
 
+    /// Decides what follows a streaming list that failed: a LIST when the next list is due, unless nobody was
+    /// there to answer, or the server asked for fewer requests.
     fn stream_failed(&mut self, now: Duration, failure: Failure) {
         let Phase::Streaming(stream) = &self.phase else { return };
-        let (opened, at_newest) = (stream.opened, stream.version.is_unset());
+        let (opened, asked, at_newest) = (stream.opened, stream.asked, stream.version.is_unset());
+        let long = self.config.throttled_after;
         match failure.kind {
-            FailureKind::Invalid | FailureKind::Other => self.refuse_streaming(now, true, &failure),
-            FailureKind::Expired | FailureKind::TooLargeVersion | FailureKind::Undecodable => {
-                self.any_list_failed(now, failure, at_newest);
+            FailureKind::TooManyRequests if !opened => {
+                self.trouble.throttled(asked);
+                self.relist.plain =
+                    self.is_throttled_for_long(now) && self.is_last_list_older_than(now, long);
             }
-            FailureKind::NotFound | FailureKind::Malformed => {
-                // A LIST may be served, and its objects have bounds.
-                self.relist.plain = true;
-                self.any_list_failed(now, failure, at_newest);
+            // What a request is answered tells of the request; what comes later, of the stream.
+            FailureKind::Invalid if !opened => return self.refuse_streaming(now, true, &failure),
+            FailureKind::Refused => self.trouble.not_throttled(),
+            kind => {
+                self.trouble.not_throttled();
+                self.relist.plain |= at_newest || !is_about_version(kind);
             }
-            _ if opened => self.stream_lost(now, failure),
-            _ => self.back_off(now, failure, Next::List),
         }
-    }
-
-    /// A streaming list ended before its time: once is an accident.
-    fn stream_lost(&mut self, now: Duration, failure: Failure) {
-        self.relist.lost_streams += 1;
-        self.relist.plain |= self.relist.lost_streams >= LOST_STREAMS;
-        self.back_off(now, failure, Next::List);
+        self.any_list_failed(now, failure, at_newest);
     }
 
     /// Lists with LIST instead, at once; with `learn`, from now on.
@@ -381,12 +393,25 @@ impl Reflector {
         self.actions.push_back(Action::FinishReplace { version: version.clone(), history_changed });
         self.version = version;
         self.quiet.since = now;
-        self.relist = Relist::default();
-        match stream {
-            Some(watch) => self.watch_is_open(now, watch),
-            None => self.start_watch(now),
+        self.listed = Some(now);
+        self.lists.delay_from(now);
+        let Relist { silent, missed, .. } = std::mem::take(&mut self.relist);
+        let deaf = silent.and_then(|silent| self.judge_silence(now, &silent, missed.as_ref()));
+        match (stream, deaf) {
+            (Some(watch), None) => self.watch_is_open(now, watch),
+            (Some(watch), Some(failure)) => {
+                self.note_failure(&failure);
+                self.watch_is_open(now, watch);
+            }
+            (None, Some(failure)) => self.back_off(now, failure, Next::Watch),
+            (None, None) => self.watch_after_list(now),
         }
     }
+}
+
+/// Whether a list failed because of the version that it was asked for.
+fn is_about_version(kind: FailureKind) -> bool {
+    matches!(kind, FailureKind::Expired | FailureKind::TooLargeVersion)
 }
 
 fn stream_ended() -> Failure {

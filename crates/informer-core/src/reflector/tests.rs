@@ -1,6 +1,7 @@
 //! A script plays the driver and the server and owns the clock.
 
 mod absence;
+mod blindness;
 mod lists;
 mod properties;
 mod streaming;
@@ -208,6 +209,33 @@ impl Script {
         self
     }
 
+    /// The same, with the next watch or list due already: it is made within 100 ms.
+    #[track_caller]
+    pub(super) fn wait_jitter(&mut self) -> &mut Self {
+        self.wait(Duration::ZERO..=millis(100))
+    }
+
+    /// Lets a watch fail or be closed as soon as it is opened until the informer is degraded.
+    #[track_caller]
+    pub(super) fn degrade_by(&mut self, end: &Input) -> &mut Self {
+        if *end != Input::Closed {
+            // What is open is not refused any more.
+            self.give(failed(FailureKind::Transport)).wait_backoff(1).expect_watch("10");
+        }
+        for _ in 0..20 {
+            self.give(end.clone()).wait(Duration::ZERO..=secs(30));
+            if matches!(self.reflector.state(), State::Degraded { .. }) {
+                return self;
+            }
+            let version = self.reflector.last_sync_resource_version().to_string();
+            self.expect_watch(&version);
+            if *end == Input::Closed {
+                self.give(Input::Opened);
+            }
+        }
+        panic!("not degraded: {:?}", self.reflector.state());
+    }
+
     /// The same, with a backoff of the given attempt.
     #[track_caller]
     pub(super) fn wait_backoff(&mut self, attempt: u32) -> &mut Self {
@@ -218,6 +246,17 @@ impl Script {
         assert_eq!(*shown, attempt);
         assert_eq!(Some(*until), self.reflector.deadline());
         let step = millis(800 << (attempt - 1).min(10)).min(secs(30));
+        self.wait(step / 2..=step)
+    }
+
+    /// The same, after a watch that was opened and ended early.
+    #[track_caller]
+    pub(super) fn wait_early(&mut self, attempt: u32) -> &mut Self {
+        let State::BackingOff { attempt: shown, .. } = self.reflector.state() else {
+            panic!("not backing off: {:?}", self.reflector.state());
+        };
+        assert_eq!(*shown, attempt);
+        let step = millis(800 << (attempt - 1).min(10)).min(secs(5));
         self.wait(step / 2..=step)
     }
 

@@ -7,6 +7,9 @@ use std::time::Duration;
 use super::BackoffConfig;
 use crate::ResourceVersion;
 
+/// The shortest time that a watch may be asked to last: below, watches end more often than is of use.
+pub const SHORTEST_WATCH_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// How a [`Reflector`](super::Reflector) behaves. The defaults are those of the contract.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReflectorConfig {
@@ -19,12 +22,25 @@ pub struct ReflectorConfig {
     /// [`streaming_lists_supported`](super::Reflector::streaming_lists_supported) learnt about the same server
     /// and resource belongs here: `supported.unwrap_or(true)`.
     pub streaming_lists: bool,
-    /// The range from which each watch draws its `timeoutSeconds`. Default: 200 s to 280 s.
+    /// The range from which each watch draws its `timeoutSeconds`; less than [`SHORTEST_WATCH_TIMEOUT`] counts
+    /// as that. Default: 200 s to 280 s.
     pub watch_timeout: RangeInclusive<Duration>,
     /// How long beyond its own timeout a watch may stay open. Default: 10 s.
     pub watch_grace: Duration,
-    /// How failures are spaced.
+    /// How watches are spaced, from one opening to the next, and lists, from the end of one to the next.
     pub backoff: BackoffConfig,
+    /// How long a watch must live to be healthy: then the delay of watches starts anew. The delay after one that
+    /// ended earlier, though it was opened, is at most as long. Default: 5 s.
+    pub healthy_after: Duration,
+    /// How long must be watched without another list for the delay of lists to start anew. Default: 60 s.
+    pub lists_restart_after: Duration,
+    /// How long watches must fail to open, or end at once without a frame, for [`State::Degraded`]. Default: 60 s.
+    pub degraded_after: Duration,
+    /// How old the last list must be for another, where watches fail for that long. Default: 2 min.
+    pub degraded_list_age: Duration,
+    /// After so long of nothing but 429 to watches and streaming lists, LIST is tried, and then at most that
+    /// often. Default: 10 min.
+    pub throttled_after: Duration,
     /// The longest `Retry-After` that is obeyed. Default: 5 min.
     pub max_retry_after: Duration,
     /// How long a watch may take until its response headers are there. Default: 30 s.
@@ -38,6 +54,11 @@ pub struct ReflectorConfig {
     pub bookmark_interval: Duration,
     /// The silence of a watch after which the server's history is probed. Default: 2 min.
     pub probe_after: Duration,
+    /// How long a watch without bookmarks may stay silent once a probe has shown a newer version, before a list
+    /// shows whether it is deaf. Default: 10 s.
+    pub deaf_after: Duration,
+    /// How far apart such lists are, at least. Default: 10 min.
+    pub silent_list_interval: Duration,
     /// The least time that three successful discoveries without the resource must span before the resource
     /// counts as removed. Default: 30 s.
     pub absence_span: Duration,
@@ -57,12 +78,19 @@ impl Default for ReflectorConfig {
             watch_timeout: Duration::from_secs(200)..=Duration::from_secs(280),
             watch_grace: Duration::from_secs(10),
             backoff: BackoffConfig::default(),
+            healthy_after: Duration::from_secs(5),
+            lists_restart_after: Duration::from_secs(60),
+            degraded_after: Duration::from_secs(60),
+            degraded_list_age: Duration::from_secs(120),
+            throttled_after: Duration::from_secs(600),
             max_retry_after: Duration::from_secs(300),
             open_timeout: Duration::from_secs(30),
             list_timeout: Duration::from_secs(60),
             streaming_timeout: Duration::from_secs(10),
             bookmark_interval: Duration::from_secs(60),
             probe_after: Duration::from_secs(120),
+            deaf_after: Duration::from_secs(10),
+            silent_list_interval: Duration::from_secs(600),
             absence_span: Duration::from_secs(30),
             strict: false,
             seed: 0,
@@ -165,6 +193,12 @@ pub enum Input {
         /// How many.
         items: usize,
     },
+    /// The list under way has an object of this version, above the one that the store stands at: the oldest such
+    /// object. Told before the end of the list, if there is one.
+    Missed {
+        /// The object's version.
+        version: ResourceVersion,
+    },
     /// A LIST's response is complete and its items are staged. The response is over: no `Closed` follows.
     PageEnd {
         /// The list's `resourceVersion`.
@@ -252,6 +286,8 @@ pub enum FailureKind {
     Malformed,
     /// A list of which nothing can be decoded; with `strict`, any object that cannot be.
     Undecodable,
+    /// An open watch kept silent about what a list shows. Found by the machine, never told to it.
+    Deaf,
     /// Anything else.
     Other,
 }
@@ -272,6 +308,7 @@ impl fmt::Display for FailureKind {
             Self::Server => "server error",
             Self::Malformed => "malformed frame",
             Self::Undecodable => "undecodable object",
+            Self::Deaf => "deaf watch",
             Self::Other => "other failure",
         })
     }
@@ -290,7 +327,7 @@ pub enum State {
         items: usize,
         /// How many more the server says there are.
         remaining: Option<u64>,
-        /// Failures since the last healthy watch.
+        /// Lists since the delay between them last started anew.
         attempt: u32,
     },
     /// A watch is open.
@@ -306,7 +343,7 @@ pub enum State {
     BackingOff {
         /// What failed.
         cause: Failure,
-        /// Failures since the last healthy watch, this one included.
+        /// Which one in a row it was: of the watches if a watch is tried again, else of the lists.
         attempt: u32,
         /// When it is tried again.
         until: Duration,
@@ -320,9 +357,10 @@ pub enum State {
         /// When discovery is asked next.
         until: Duration,
     },
-    /// The server keeps sending what cannot be used; the store stands at its last good state.
+    /// The server keeps sending what cannot be used, or watches keep failing; the store stands at its last good
+    /// state, or at the last list. In the second case it lasts until a watch delivers something or lives.
     Degraded {
-        /// What cannot be used.
+        /// What cannot be used, or why there is no watch.
         cause: Failure,
         /// When it is tried again.
         until: Duration,

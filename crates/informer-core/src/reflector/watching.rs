@@ -5,20 +5,14 @@ use std::time::Duration;
 
 use super::{
     Action, Failure, FailureKind, Input, ListRequest, Next, Phase, Reflector, ReflectorConfig, State,
-    VersionMatch, WatchRequest,
+    Trouble, VersionMatch, WatchRequest,
 };
 use crate::ResourceVersion;
 
-/// A watch that is closed before this, without a word, is a short one.
+/// A watch that ends before this without a frame was of no more use than one that could not be opened.
 const SHORT: Duration = Duration::from_secs(1);
-/// How many short watches in a row lead to a relist.
-const SHORT_WATCHES: u32 = 3;
 /// How many bookmarks may be missed.
 const MISSED_BOOKMARKS: u32 = 3;
-/// A watch that ended at its own timeout is reopened within this.
-const REOPEN_JITTER: Duration = Duration::from_millis(100);
-/// How far apart such ends have to be.
-const OWN_TIMEOUTS_APART: Duration = Duration::from_secs(60);
 /// How long a watch that was resumed may speak before the probe that is due is sent.
 const PROBE_GRACE: Duration = Duration::from_secs(10);
 /// How early an end still counts as the watch's own timeout, at most.
@@ -34,7 +28,13 @@ pub(super) struct Watching {
     last_sign: Duration,
     /// Whether an event or bookmark came.
     heard: bool,
+    /// Whether a bookmark came.
+    bookmarked: bool,
+    /// Whether it goes on from a streaming list.
+    after_list: bool,
     probe: Option<Probe>,
+    /// A list is to show whether it is deaf.
+    suspicion: Option<Suspicion>,
 }
 
 #[derive(Debug)]
@@ -42,6 +42,31 @@ struct Probe {
     asked: Duration,
     version: ResourceVersion,
     answered: bool,
+}
+
+/// The server has a newer version than a silent watch.
+#[derive(Debug)]
+struct Suspicion {
+    version: ResourceVersion,
+    until: Duration,
+}
+
+/// A watch that kept silent although the server had `version` for a while.
+#[derive(Debug)]
+pub(super) struct SilentWatch {
+    version: ResourceVersion,
+    asked: Duration,
+}
+
+/// How a watch ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// It could not be opened, or ended at once without a frame.
+    Useless,
+    /// It was opened, but not for long.
+    Early,
+    /// It was open long enough to be healthy.
+    Lived,
 }
 
 /// What tells when to probe; a watch that ends and is resumed does not interrupt it.
@@ -62,18 +87,23 @@ pub(super) struct MalformedAt {
 
 impl Watching {
     fn new(now: Duration, timeout: Duration) -> Self {
-        Self { timeout, asked: now, live_since: None, last_sign: now, heard: false, probe: None }
+        Self {
+            timeout,
+            asked: now,
+            live_since: None,
+            last_sign: now,
+            heard: false,
+            bookmarked: false,
+            after_list: false,
+            probe: None,
+            suspicion: None,
+        }
     }
 
     /// A watch whose stream has just sent the last of its initial events.
     pub(super) fn after_list(now: Duration, timeout: Duration, asked: Duration) -> Self {
-        Self { asked, live_since: Some(now), heard: true, ..Self::new(now, timeout) }
-    }
-
-    pub(super) fn deadline(&self, config: &ReflectorConfig, bookmarks_seen: bool, quiet: Quiet) -> Duration {
-        let Some(live_since) = self.live_since else { return self.unopened_at(config) };
-        let dead_at = self.dead_at(config, bookmarks_seen);
-        self.overdue_at(config).min(dead_at).min(self.probe_at(config, quiet, live_since))
+        let live_since = Some(now);
+        Self { asked, live_since, heard: true, bookmarked: true, after_list: true, ..Self::new(now, timeout) }
     }
 
     fn unopened_at(&self, config: &ReflectorConfig) -> Duration {
@@ -103,12 +133,45 @@ impl Watching {
         now.saturating_sub(self.asked).saturating_add(slack) >= self.timeout
     }
 
-    fn is_short(&self, now: Duration) -> bool {
-        !self.heard && now.saturating_sub(self.asked) < SHORT
+    fn suspected_until(&self) -> Duration {
+        self.suspicion.as_ref().map_or(Duration::MAX, |suspicion| suspicion.until)
+    }
+
+    fn lived(&self, now: Duration) -> Option<Duration> {
+        Some(now.saturating_sub(self.live_since?))
     }
 }
 
 impl Reflector {
+    pub(super) fn watch_deadline(&self, watch: &Watching) -> Duration {
+        let Some(live_since) = watch.live_since else { return watch.unopened_at(&self.config) };
+        watch
+            .overdue_at(&self.config)
+            .min(watch.dead_at(&self.config, self.bookmarks_seen))
+            .min(watch.probe_at(&self.config, self.quiet, live_since))
+            .min(watch.suspected_until())
+            .min(self.healthy_at(live_since))
+    }
+
+    /// When a watch that lives ends [`State::Degraded`].
+    fn healthy_at(&self, live_since: Duration) -> Duration {
+        match self.trouble.degraded {
+            Some(_) => live_since.saturating_add(self.config.healthy_after),
+            None => Duration::MAX,
+        }
+    }
+
+    /// Opens a watch after a list, when it is due.
+    pub(super) fn watch_after_list(&mut self, now: Duration) {
+        if self.watches.due <= now {
+            return self.start_watch(now);
+        }
+        self.wait_for(now, Next::Watch, now);
+        if let Some(cause) = self.last_failure.clone() {
+            self.show_waiting(cause);
+        }
+    }
+
     /// Opens a watch from where the store stands.
     pub(super) fn start_watch(&mut self, now: Duration) {
         let timeout = self.draw_timeout();
@@ -120,11 +183,18 @@ impl Reflector {
     /// A streaming list has become a watch.
     pub(super) fn watch_is_open(&mut self, now: Duration, watch: Watching) {
         self.phase = Phase::Watching(watch);
+        self.trouble = Trouble::default();
         self.last_event = Some(now);
         self.show_watching(now);
     }
 
     fn show_watching(&mut self, now: Duration) {
+        if let Some(cause) = &self.trouble.degraded {
+            if !matches!(self.state, State::Degraded { .. }) {
+                self.state = State::Degraded { cause: cause.clone(), until: now };
+            }
+            return;
+        }
         let since = if let State::Watching { since, .. } = self.state { since } else { now };
         self.state = State::Watching { version: self.version.clone(), since, last_event: self.last_event };
     }
@@ -132,14 +202,17 @@ impl Reflector {
     pub(super) fn on_watching(&mut self, now: Duration, input: Input) {
         let Phase::Watching(watch) = &mut self.phase else { return };
         watch.last_sign = now;
+        watch.suspicion = None;
         match input {
             Input::Opened => {
                 watch.live_since.get_or_insert(now);
+                self.trouble.not_throttled();
                 self.show_watching(now);
             }
             Input::Received { .. } => self.quiet.since = now,
             Input::Event { version } => self.advance(now, version),
             Input::Bookmark { version, .. } => {
+                watch.bookmarked = true;
                 self.bookmarks_seen = true;
                 self.advance(now, version);
             }
@@ -159,6 +232,7 @@ impl Reflector {
     fn advance(&mut self, now: Duration, version: ResourceVersion) {
         let Phase::Watching(watch) = &mut self.phase else { return };
         watch.heard = true;
+        self.trouble = Trouble::default();
         self.quiet.since = now;
         self.last_event = Some(now);
         if !version.is_unset() {
@@ -168,6 +242,8 @@ impl Reflector {
     }
 
     pub(super) fn watching_on_time(&mut self, now: Duration) {
+        let Phase::Watching(watch) = &self.phase else { return };
+        let recovered = watch.live_since.is_some_and(|since| now >= self.healthy_at(since));
         let Phase::Watching(watch) = &mut self.phase else { return };
         let Some(live_since) = watch.live_since else {
             if now >= watch.unopened_at(&self.config) {
@@ -179,12 +255,24 @@ impl Reflector {
         };
         if now >= watch.overdue_at(&self.config) {
             self.actions.push_back(Action::Close);
-            self.watch_is_over(now);
-            self.reopen(now);
+            self.watch_is_over(now, None);
+            self.wait_for(now, Next::Watch, now);
         } else if now >= watch.dead_at(&self.config, self.bookmarks_seen) {
             self.actions.push_back(Action::Close);
             let message = "the watch missed its bookmarks: the connection seems dead";
             self.watch_failed(now, Failure::new(FailureKind::Timeout, message));
+        } else if let Some(suspicion) = watch.suspicion.take_if(|suspicion| now >= suspicion.until) {
+            let asked = watch.asked;
+            self.has_watched(now.saturating_sub(live_since));
+            self.actions.push_back(Action::Close);
+            self.checked = Some(now);
+            // Whether it lived or was deaf, the list says.
+            self.relist.silent = Some(SilentWatch { version: suspicion.version, asked });
+            self.relist.plain = true;
+            self.start_list(now);
+        } else if recovered {
+            self.trouble.degraded = None;
+            self.show_watching(now);
         } else if now >= watch.probe_at(&self.config, self.quiet, live_since) {
             self.quiet.since = now;
             let (version, asked) = (self.version.clone(), now);
@@ -204,45 +292,75 @@ impl Reflector {
         let Phase::Watching(watch) = &mut self.phase else { return };
         let Some(probe) = watch.probe.as_mut().filter(|probe| !probe.answered) else { return };
         probe.answered = true;
-        let replaced = match answer {
-            Ok(version) => version.compare(&probe.version) == Some(Ordering::Less),
-            Err(failure) => failure.kind == FailureKind::TooLargeVersion,
-        };
         // What came since the question may have come from the history that the answer is about.
-        if !replaced || watch.last_sign > probe.asked {
+        if watch.last_sign > probe.asked {
             return;
         }
+        match answer.map(|version| (version.compare(&probe.version), version)) {
+            Ok((Some(Ordering::Less), _)) => {}
+            Ok((Some(Ordering::Greater), version)) if !watch.bookmarked => {
+                return self.suspect(now, version);
+            }
+            Err(failure) if failure.kind == FailureKind::TooLargeVersion => {}
+            Ok(_) | Err(_) => return,
+        }
         self.actions.push_back(Action::Close);
-        self.watch_is_over(now);
+        self.watch_is_over(now, None);
         self.relist.newest = true;
         self.relist.distrust = true;
         self.relist.history_changed = true;
         self.start_list(now);
     }
 
+    /// A silent watch may be deaf: the server has `version`, and no bookmark says that this is of others.
+    fn suspect(&mut self, now: Duration, version: ResourceVersion) {
+        let interval = self.config.silent_list_interval;
+        let checked = self.checked.is_some_and(|checked| now.saturating_sub(checked) < interval);
+        if checked || self.lists.due > now {
+            return;
+        }
+        let Phase::Watching(watch) = &mut self.phase else { return };
+        let until = now.saturating_add(self.config.deaf_after);
+        watch.suspicion = Some(Suspicion { version, until });
+    }
+
+    /// Whether the watch before a list was deaf: it kept silent about what the list has.
+    pub(super) fn judge_silence(
+        &mut self,
+        now: Duration,
+        silent: &SilentWatch,
+        missed: Option<&ResourceVersion>,
+    ) -> Option<Failure> {
+        let known = |missed: &&ResourceVersion| silent.version.has_reached(missed);
+        if missed.filter(known).is_none() {
+            self.watch_lived();
+            return None;
+        }
+        let message = "the watch is deaf: it was silent about changes that a list has, and sent no bookmark";
+        let failure = Failure::new(FailureKind::Deaf, message);
+        self.watch_is_useless(now, silent.asked, &failure);
+        Some(failure)
+    }
+
     fn watch_closed(&mut self, now: Duration) {
         let Phase::Watching(watch) = &self.phase else { return };
-        let (short, own) = (watch.is_short(now), watch.is_own_timeout(now));
         let lived = now.saturating_sub(watch.asked);
-        let shorts = if short { self.short_watches + 1 } else { 0 };
-        self.watch_is_over(now);
-        if own && !short {
-            return self.reopen(now);
+        let useful = watch.heard || watch.lived(now) >= Some(SHORT);
+        if watch.is_own_timeout(now) && useful {
+            self.watch_is_over(now, None);
+            return self.wait_for(now, Next::Watch, now);
         }
         let message = format!("the server closed the watch after {:.1} s", lived.as_secs_f64());
-        let failure = Failure::new(FailureKind::Transport, message);
-        if shorts >= SHORT_WATCHES {
-            self.back_off(now, failure, Next::List);
-        } else {
-            self.short_watches = shorts;
-            self.back_off(now, failure, Next::Watch);
-        }
+        self.watch_failed(now, Failure::new(FailureKind::Transport, message));
     }
 
     fn watch_failed(&mut self, now: Duration, failure: Failure) {
         let Phase::Watching(watch) = &self.phase else { return };
         let opened = watch.live_since.is_some();
-        self.watch_is_over(now);
+        let end = self.watch_is_over(now, Some(&failure));
+        if end == End::Useless && self.trouble.degraded.is_some() {
+            return self.watch_failed_again(now, failure);
+        }
         match failure.kind {
             FailureKind::NotFound => self.become_unavailable(now, failure),
             FailureKind::Malformed | FailureKind::Undecodable => self.watch_malformed(now, failure),
@@ -255,6 +373,20 @@ impl Reflector {
                 self.back_off(now, failure, Next::Watch);
             }
             _ => self.back_off(now, failure, Next::List),
+        }
+    }
+
+    /// A watch of a degraded informer failed: it goes on with watches, and lists now and then.
+    fn watch_failed_again(&mut self, now: Duration, failure: Failure) {
+        match failure.kind {
+            FailureKind::NotFound => self.become_unavailable(now, failure),
+            FailureKind::Expired => self.back_off(now, failure, Next::List),
+            kind if self.list_is_wanted(now, kind) => {
+                // What keeps watches from being served keeps streaming lists from it, too.
+                self.relist.plain = true;
+                self.back_off(now, failure, Next::List);
+            }
+            _ => self.back_off(now, failure, Next::Watch),
         }
     }
 
@@ -279,23 +411,52 @@ impl Reflector {
         self.malformed.as_ref().is_some_and(|at| at.times > 1 && at.version == self.version)
     }
 
-    /// The watch ended as it should.
-    fn reopen(&mut self, now: Duration) {
-        let before = self.last_own_timeout.replace(now);
-        if before.is_some_and(|before| now.saturating_sub(before) < OWN_TIMEOUTS_APART) {
-            let message = "watches end at their own timeout more than once a minute";
-            return self.back_off(now, Failure::new(FailureKind::Timeout, message), Next::Watch);
+    /// What a watch leaves behind, however it ended.
+    fn watch_is_over(&mut self, now: Duration, failure: Option<&Failure>) -> End {
+        let Phase::Watching(watch) = &self.phase else { return End::Early };
+        let (asked, heard, after_list, lived) =
+            (watch.asked, watch.heard, watch.after_list, watch.lived(now));
+        // An ERROR event is a frame, and so is one that cannot be read.
+        let framed =
+            |failure: &Failure| !matches!(failure.kind, FailureKind::Transport | FailureKind::Timeout);
+        let framed = lived.is_some() && (heard || failure.is_some_and(framed));
+        self.has_watched(lived.unwrap_or_default());
+        match (lived, failure) {
+            (Some(lived), _) if lived >= self.config.healthy_after => {
+                self.watch_lived();
+                End::Lived
+            }
+            (None, Some(failure)) => {
+                self.watch_is_useless(now, asked, failure);
+                End::Useless
+            }
+            (Some(lived), Some(failure)) if !framed && lived < SHORT => {
+                self.watch_is_useless(now, asked, failure);
+                End::Useless
+            }
+            _ => {
+                self.trouble.row_ends();
+                let expired = failure.is_some_and(|failure| failure.kind == FailureKind::Expired);
+                if !after_list && !expired {
+                    self.watches.delay_from_up_to(asked, self.config.healthy_after);
+                }
+                End::Early
+            }
         }
-        let until = now.saturating_add(self.random.between(Duration::ZERO, REOPEN_JITTER));
-        self.phase = Phase::Waiting { until, next: Next::Watch };
     }
 
-    /// What a watch leaves behind, however it ended.
-    fn watch_is_over(&mut self, now: Duration) {
-        let Phase::Watching(watch) = &self.phase else { return };
-        if let Some(since) = watch.live_since {
-            self.backoff.succeeded_for(now.saturating_sub(since));
+    /// Enough of watching, by however many watches, lets the delay of lists start anew.
+    fn has_watched(&mut self, lived: Duration) {
+        self.watched = self.watched.saturating_add(lived);
+        if self.watched >= self.config.lists_restart_after {
+            self.lists.backoff.reset();
         }
-        self.short_watches = 0;
+    }
+
+    /// A watch was open long enough: whatever went wrong before is over.
+    fn watch_lived(&mut self) {
+        self.trouble = Trouble::default();
+        self.watches.backoff.reset();
+        self.watches.due = Duration::ZERO;
     }
 }

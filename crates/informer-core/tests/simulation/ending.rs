@@ -46,7 +46,7 @@ impl World {
     }
 
     fn recover(&mut self) {
-        (self.outage, self.close_loop) = (None, None);
+        (self.outage, self.close_loop, self.watches_go) = (None, None, None);
         self.armed.clear();
         self.server.return_resource();
         self.server.settings.watch_list = WatchList::Served;

@@ -6,7 +6,7 @@ use informer_core::ResourceVersion;
 use informer_core::reflector::{Failure, FailureKind, ListRequest, WatchRequest};
 
 use crate::content::number;
-use crate::plan::{Fault, Refusal, WatchList};
+use crate::plan::{Fault, Refusal, WatchList, WatchesGo};
 use crate::server::{Change, Good, State, key};
 use crate::wire::{self, Arriving, Connection, WatchSide};
 use crate::world::World;
@@ -166,6 +166,15 @@ impl World {
         let newest = self.server.version();
         let mut connection = Connection::new(self.now, seed);
         let (wanted, streaming) = (number(&request.version), request.send_initial_events);
+        match self.watches_go.filter(|(_, until)| *until > self.now) {
+            Some((WatchesGo::Refused(refusal), _)) => return Err(wire::refusal(refusal)),
+            Some((WatchesGo::Deaf, _)) if !streaming => {
+                connection.send(self.now, Arriving::Headers);
+                connection.ended = true;
+                return Ok(connection);
+            }
+            _ => {}
+        }
         if streaming && settings.watch_list == WatchList::Refused {
             self.cover("streaming list refused");
             return Err(wire::refusal(Refusal::Invalid));

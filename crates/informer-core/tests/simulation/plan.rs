@@ -94,6 +94,8 @@ pub(crate) enum Action {
     Fault(Fault),
     /// All requests are answered so for a while.
     Outage(Refusal, Duration),
+    /// Watches go wrong for a while, and lists do not.
+    Watches(WatchesGo, Duration),
     Compact {
         keep: u64,
     },
@@ -158,6 +160,15 @@ pub(crate) enum Refusal {
     Expired,
     TooLarge,
     Unanswered,
+}
+
+/// What becomes of watches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WatchesGo {
+    /// They are answered so, streaming lists, too.
+    Refused(Refusal),
+    /// They are opened and nothing is sent, not even bookmarks. Streaming lists are served.
+    Deaf,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -281,7 +292,17 @@ fn action(rng: &mut Rng) -> Action {
         90..=92 => Action::RemoveHandler(rng.u8(0..4)),
         93..=95 => Action::Block(rng.u8(0..4), Duration::from_secs(rng.u64(1..200))),
         96..=97 => Action::AddIndex,
-        _ => Action::KeepSnapshot,
+        98 => Action::KeepSnapshot,
+        _ => {
+            let refusals = [
+                Refusal::Internal,
+                Refusal::Forbidden,
+                Refusal::TooMany { retry_after: None },
+                Refusal::Unanswered,
+            ];
+            let goes = if rng.bool() { WatchesGo::Deaf } else { WatchesGo::Refused(one_of(rng, &refusals)) };
+            Action::Watches(goes, Duration::from_secs(rng.u64(60..2000)))
+        }
     }
 }
 
@@ -349,6 +370,8 @@ impl Action {
             Self::Elsewhere(_) => "step: write elsewhere",
             Self::Fault(_) => "step: fault",
             Self::Outage(..) => "step: outage",
+            Self::Watches(WatchesGo::Refused(_), _) => "step: watches are refused",
+            Self::Watches(WatchesGo::Deaf, _) => "step: watches are deaf",
             Self::Compact { .. } => "step: compact",
             Self::Restore { .. } => "step: restore",
             Self::RemoveResource { .. } => "step: remove resource",

@@ -12,6 +12,12 @@ use crate::world::World;
 /// More requests than this in any minute are a hot loop; pages are not counted.
 const REQUESTS_A_MINUTE: usize = 45;
 
+/// No watch is opened, and no list made, sooner than this after the one before; but for watches that lived.
+const LEAST_DELAY: Duration = Duration::from_millis(400);
+
+/// A watch that lived that long is reopened at once.
+const LIVED: Duration = Duration::from_secs(5);
+
 /// The longest `Retry-After` that is obeyed.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(300);
 
@@ -30,14 +36,22 @@ pub(crate) struct Ledger {
     pub(crate) discovery_asked: Duration,
     pub(crate) opened: bool,
     pub(crate) live_since: Option<Duration>,
-    /// A watch lived long enough since the last failure that was counted.
-    pub(crate) healthy: bool,
-    pub(crate) attempt: u32,
+    /// How long the last watch lived, whether it sent anything, and when it was asked for.
+    pub(crate) life: Duration,
+    pub(crate) heard: bool,
+    pub(crate) watch_asked: Option<Duration>,
+    /// Lists since a minute was watched without one, when the last one ended, and how much was watched since.
+    pub(crate) lists: u32,
+    pub(crate) list_ended: Option<Duration>,
+    pub(crate) watched: Duration,
     pub(crate) waiting: Option<(u32, Duration)>,
     pub(crate) bookmarks_seen: bool,
     pub(crate) may_newest: bool,
     pub(crate) must_newest: bool,
     pub(crate) may_plain: bool,
+    /// A streaming list failed so that a LIST has to follow.
+    pub(crate) stream_failed: bool,
+    pub(crate) degraded: bool,
     pub(crate) streaming_refused: bool,
     pub(crate) rewatch: bool,
     /// Something is wrong with what the server sends.
@@ -77,8 +91,12 @@ pub(crate) enum Current {
 impl World {
     pub(crate) fn check_list(&mut self, request: &ListRequest) {
         self.requested(request.continue_token.is_some());
-        assert!(!self.ledger.rewatch, "G28: a relist after a watch was refused or too much");
+        let degraded = self.ledger.degraded;
+        assert!(!self.ledger.rewatch || degraded, "G28: a relist after a watch was refused or too much");
         let held = self.machine.last_sync_resource_version().clone();
+        if request.continue_token.is_none() {
+            self.check_delay_of_lists();
+        }
         if let Some(token) = &request.continue_token {
             assert_eq!(Some(token), self.ledger.token.as_ref(), "G26: not the token of the page before");
             assert!(request.version.is_unset() && request.version_match.is_none(), "G26: {request:?}");
@@ -97,6 +115,12 @@ impl World {
         if self.config.streaming_lists && self.machine.streaming_lists_supported() != Some(false) {
             assert!(self.ledger.may_plain, "G27: a LIST although streaming lists were not refused");
         }
+        if degraded {
+            self.cover("degraded informer lists");
+        }
+        if std::mem::take(&mut self.ledger.stream_failed) {
+            self.cover("streaming list failed, and a LIST is next");
+        }
         self.ledger.current = Current::FirstPage;
         self.cover("request: list");
     }
@@ -111,11 +135,18 @@ impl World {
             assert!(!self.ledger.rewatch, "G28: a relist after a watch was refused or too much");
             assert!(self.config.streaming_lists, "G27: streaming lists are not wanted");
             assert!(!self.ledger.streaming_refused, "G27: a streaming list was refused before");
+            self.check_delay_of_lists();
+            let again = std::mem::take(&mut self.ledger.stream_failed);
+            assert!(!again, "G27: another streaming list after one that failed");
             self.check_ladder(&request.version, &held, true);
             self.ledger.current = Current::Streaming;
             self.cover("request: streaming list");
         } else {
             assert!(!held.is_unset() && request.version == held, "G26: {request:?}, not from {held}");
+            let since = self.ledger.watch_asked.map(|asked| self.now.saturating_sub(asked));
+            let lived = self.ledger.life >= LIVED;
+            assert!(lived || since.is_none_or(|since| since >= LEAST_DELAY), "G28: a watch after {since:?}");
+            self.ledger.watch_asked = Some(self.now);
             self.ledger.rewatch = false;
             self.ledger.current = Current::Watch;
             self.cover("request: watch");
@@ -131,6 +162,24 @@ impl World {
             "G30: left out after {malformed} failures"
         );
         assert!(skips || malformed < 2, "G30: not left out after {malformed} failures");
+    }
+
+    /// Whether the last list ended long enough ago; what follows a list at once is a part of it.
+    fn check_delay_of_lists(&mut self) {
+        let ledger = &mut self.ledger;
+        if ledger.list_ended == Some(self.now) {
+            return;
+        }
+        if ledger.watched >= Duration::from_secs(60) {
+            ledger.lists = 0;
+        }
+        if let (Some(ended), Some(doublings)) = (ledger.list_ended, ledger.lists.checked_sub(1)) {
+            let step = (LEAST_DELAY * 2 * (1 << doublings.min(10))).min(Duration::from_secs(30));
+            let since = self.now.saturating_sub(ended);
+            assert!(since >= step / 2, "G28: list {} in a row after {since:?}", ledger.lists + 1);
+        }
+        ledger.lists += 1;
+        ledger.watched = Duration::ZERO;
     }
 
     /// Whether the version is the one last seen.
@@ -180,6 +229,9 @@ impl World {
             Ok(version) => version.compare(held) == Some(Ordering::Less),
             Err(failure) => failure.kind == FailureKind::TooLargeVersion,
         };
+        // A LIST shows whether a silent watch is deaf.
+        self.ledger.may_plain |=
+            answer.as_ref().is_ok_and(|found| found.compare(held) == Some(Ordering::Greater));
         self.ledger.probe_waits = self.now + retry_after(answer);
         self.ledger.may_newest |= replaced;
         self.ledger.probe_says_so |= replaced;
@@ -227,6 +279,7 @@ impl World {
         self.ledger.asked = self.now;
         self.ledger.last_sign = self.now;
         self.ledger.opened = false;
+        self.ledger.heard = false;
         self.ledger.flawed = false;
     }
 
@@ -279,6 +332,8 @@ impl World {
         ledger.malformed_lists = 0;
         ledger.page_expired = false;
         ledger.quiet_since = self.now;
+        ledger.list_ended = Some(self.now);
+        ledger.stream_failed = false;
         ledger.finished += 1;
         let newest = self.server.lineages.len() - 1;
         if ledger.lineage < newest && ledger.finished > 1 && !self.content.cleared {
@@ -293,18 +348,18 @@ impl World {
     }
 
     pub(crate) fn connection_ended(&mut self) {
-        self.ledger.healthy |= self.has_lived();
-        self.ledger.live_since = None;
-    }
-
-    fn has_lived(&self) -> bool {
-        let lived = |since| self.now.saturating_sub(since) >= Duration::from_secs(60);
-        self.ledger.live_since.is_some_and(lived)
+        let since = self.ledger.live_since.take();
+        if self.ledger.current == Current::Watch {
+            self.ledger.life = since.map_or(self.ledger.life, |since| self.now.saturating_sub(since));
+            self.ledger.watched += since.map_or(Duration::ZERO, |since| self.now.saturating_sub(since));
+        }
     }
 
     /// Takes note of a failure, of which the machine may decide.
     pub(crate) fn request_failed(&mut self, failure: &Failure) {
-        use FailureKind::{Expired, Invalid, Malformed, NotFound, Refused, TooLargeVersion, TooManyRequests};
+        use FailureKind::{
+            Deaf, Expired, Invalid, Malformed, NotFound, Refused, TooLargeVersion, TooManyRequests,
+        };
         let current = self.ledger.current;
         let refused = matches!(failure.kind, Expired | TooLargeVersion);
         let ledger = &mut self.ledger;
@@ -320,9 +375,22 @@ impl World {
             Current::Watch => ledger.rewatch = matches!(failure.kind, TooManyRequests | Refused),
             Current::None => {}
         }
+        if matches!(current, Current::FirstPage | Current::Page | Current::Streaming) {
+            ledger.list_ended = Some(self.now);
+            let other_history = failure.kind == TooLargeVersion;
+            ledger.probe_says_so |= other_history && !self.machine.last_sync_resource_version().is_unset();
+        }
         if current == Current::Streaming {
             ledger.may_plain = true;
-            ledger.streaming_refused |= failure.kind == Invalid;
+            ledger.streaming_refused |= failure.kind == Invalid && !ledger.opened;
+            ledger.stream_failed = !refused && !matches!(failure.kind, TooManyRequests | Refused);
+        }
+        if failure.kind == Deaf {
+            self.cover("watch is deaf");
+        }
+        let ledger = &mut self.ledger;
+        if current == Current::Watch && !ledger.opened && failure.kind != Deaf {
+            ledger.life = Duration::ZERO;
         }
         if failure.kind == Malformed {
             assert!(ledger.flawed, "G30: nothing is wrong with it, but: {failure}");
@@ -361,51 +429,32 @@ impl World {
     pub(crate) fn check_back_off(&mut self) {
         let (attempt, until, cause) = match self.machine.state().clone() {
             State::BackingOff { attempt, until, cause } => (attempt, until, cause),
-            State::Degraded { until, .. } => {
+            State::Degraded { until, cause } => {
                 self.cover("state: degraded");
-                self.restart_attempts();
-                self.ledger.waiting = Some((0, until));
-                return;
+                self.ledger.degraded = true;
+                self.ledger.may_plain = true;
+                (0, until, cause)
             }
             State::Unavailable { .. } => {
                 self.cover("state: unavailable");
-                self.restart_attempts();
                 self.ledger.waiting = None;
                 return;
             }
+            State::Watching { .. } => return self.ledger.degraded = false,
             _ => return,
         };
         if self.ledger.waiting == Some((attempt, until)) || until <= self.now {
             return;
         }
-        let healthy = self.ledger.healthy || self.has_lived();
-        if healthy {
-            assert_eq!(attempt, 1, "G28: a watch lived a minute, and the attempts go on");
-        } else {
-            assert!(attempt > self.ledger.attempt, "G28: attempt {attempt} after {}", self.ledger.attempt);
-        }
-        let longest = Duration::from_secs(30);
-        let step = Duration::from_millis(800).saturating_mul(1 << (attempt - 1).min(10)).min(longest);
         let wanted = cause.retry_after.unwrap_or_default().min(LONGEST_RETRY_AFTER);
         let delay = until - self.now;
-        assert!(delay >= step / 2 && delay >= wanted, "G28: {delay:?} at attempt {attempt}");
-        assert!(delay <= longest.max(wanted), "G28: {delay:?} is too long");
+        assert!(delay >= wanted, "G28: {delay:?} at attempt {attempt}");
+        assert!(delay <= Duration::from_secs(30).max(wanted), "G28: {delay:?} is too long");
         self.cover(if wanted.is_zero() { "state: backing off" } else { "retry-after obeyed" });
         if attempt >= 6 {
             self.cover("backed off to the largest step");
         }
-        self.ledger.attempt = attempt;
-        self.ledger.healthy = false;
-        self.ledger.live_since = None;
         self.ledger.waiting = Some((attempt, until));
-    }
-
-    fn restart_attempts(&mut self) {
-        if self.ledger.healthy || self.has_lived() {
-            self.ledger.attempt = 0;
-            self.ledger.healthy = false;
-            self.ledger.live_since = None;
-        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! The driver of the reflector: what `informer`'s session does between the state machine, the bytes and the
 //! pipeline, without tasks and sockets.
 
+use std::cmp::Ordering;
+
 use bytes::Bytes;
 use informer_core::reflector::{Action, Failure, FailureKind, Input};
 use informer_core::wire::{
@@ -43,6 +45,8 @@ pub(crate) struct Listing {
     pub(crate) objects: usize,
     pub(crate) usable: usize,
     in_page: usize,
+    /// The oldest version in it above the one that the machine stands at.
+    missed: Option<ResourceVersion>,
 }
 
 impl Open {
@@ -234,7 +238,7 @@ impl World {
                 return;
             }
             let outcome = match part {
-                ListPart::Item(item) => self.stage(&item).map(|_| ()),
+                ListPart::Item(item) => self.stage(&item).map(|version| self.note_missed(&version)),
                 ListPart::TooLarge { beginning, error } => self.leave_out(&beginning, malformed(&error)),
             };
             if let Err(failure) = outcome {
@@ -257,11 +261,30 @@ impl World {
             self.fail(failure);
             return;
         }
+        if head.continue_token.is_none() {
+            self.tell_missed();
+        }
         let ListHead { resource_version: version, continue_token, remaining_item_count: remaining, .. } =
             head;
         self.ledger.token.clone_from(&continue_token);
         self.was_complete();
         self.tell(Input::PageEnd { version, continue_token, remaining, items });
+    }
+
+    fn note_missed(&mut self, version: &ResourceVersion) {
+        let Some(list) = &mut self.list else { return };
+        let newer = |than: &ResourceVersion| version.compare(than) == Some(Ordering::Greater);
+        if newer(self.machine.last_sync_resource_version())
+            && list.missed.as_ref().is_none_or(|old| !newer(old))
+        {
+            list.missed = Some(version.clone());
+        }
+    }
+
+    fn tell_missed(&mut self) {
+        if let Some(version) = self.list.as_mut().and_then(|list| list.missed.take()) {
+            self.tell(Input::Missed { version });
+        }
     }
 
     fn nothing_usable(&mut self) -> Option<Failure> {
@@ -296,10 +319,14 @@ impl World {
         if initial_events_end && let Some(failure) = self.nothing_usable() {
             return Err(failure);
         }
+        if initial_events_end {
+            self.tell_missed();
+        }
         if self.list.is_none() {
             self.queue.push(Delta::Bookmark(version.clone()));
         }
         self.bookmarked(initial_events_end);
+        self.ledger.heard = true;
         self.tell(Input::Bookmark { version, initial_events_end });
         Ok(())
     }
@@ -307,7 +334,11 @@ impl World {
     fn event(&mut self, kind: WatchEventType, object: &WireObject) -> Result<(), Failure> {
         let version = match (self.list.is_some(), kind) {
             (true, WatchEventType::Deleted) => self.unlist(object)?,
-            (true, _) => self.stage(object)?,
+            (true, _) => {
+                let version = self.stage(object)?;
+                self.note_missed(&version);
+                version
+            }
             (false, WatchEventType::Deleted) => self.deleted(object)?,
             (false, _) => self.changed(kind, object)?,
         };
@@ -315,6 +346,7 @@ impl World {
             let items = list.objects;
             self.tell(Input::Progress { items });
         }
+        self.ledger.heard = true;
         self.tell(Input::Event { version });
         Ok(())
     }

@@ -53,6 +53,12 @@ impl World {
                 assert!(self.list.is_none(), "G31: watching, with a list staged");
                 self.cover("state: watching");
             }
+            State::Degraded { .. } if self.open.is_some() && self.ledger.opened => {
+                let lived = now.saturating_sub(self.ledger.live_since.expect("it is opened"));
+                assert!(lived < seconds(5), "G28: degraded, and a watch is open for {lived:?}");
+                assert!(!self.ledger.heard, "G28: degraded, and a watch has delivered something");
+                self.cover("degraded, and a watch lives");
+            }
             State::BackingOff { until, .. } | State::Degraded { until, .. } => {
                 let opening = is_watch == Some(true) && !self.ledger.opened;
                 assert!(opening || self.open.is_none() && *until > now, "G31: {:?}", self.machine.state());

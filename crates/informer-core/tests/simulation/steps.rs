@@ -9,6 +9,7 @@ use informer_core::reflector::{Failure, FailureKind};
 use crate::content;
 use crate::plan::{Action, Fault, HandlerPlan, Step, Write};
 use crate::readers::Handler;
+use crate::requests::Current;
 use crate::server::Good;
 use crate::wire;
 use crate::world::World;
@@ -34,6 +35,12 @@ impl World {
                 self.cover(refusal.name());
                 self.outage = Some((*refusal, self.now + *lasts));
                 self.cut();
+            }
+            Action::Watches(goes, lasts) => {
+                self.watches_go = Some((*goes, self.now + *lasts));
+                if self.ledger.current == Current::Watch {
+                    self.cut();
+                }
             }
             Action::Compact { keep } => self.server.compact(*keep),
             Action::Restore { back, redo } => self.restore(*back, *redo),

@@ -11,7 +11,7 @@ use informer_core::{Delta, DeltaQueue, Pipeline, ResourceVersion};
 
 use crate::content::Content;
 use crate::coverage::Coverage;
-use crate::plan::{Config, Fault, Plan, Refusal};
+use crate::plan::{Config, Fault, Plan, Refusal, WatchesGo};
 use crate::readers::Handler;
 use crate::requests::Ledger;
 use crate::server::Server;
@@ -30,6 +30,7 @@ pub(crate) struct World {
     pub(crate) armed: Vec<Fault>,
     pub(crate) outage: Option<(Refusal, Duration)>,
     pub(crate) close_loop: Option<Duration>,
+    pub(crate) watches_go: Option<(WatchesGo, Duration)>,
     // The informer's side.
     pub(crate) machine: Reflector,
     pub(crate) queue: DeltaQueue<Obj>,
@@ -102,6 +103,7 @@ impl World {
             armed: Vec::new(),
             outage: None,
             close_loop: None,
+            watches_go: None,
             machine: Reflector::new(reflector),
             queue: DeltaQueue::new(config.queue),
             pipeline,

@@ -3,6 +3,7 @@
 mod alarm;
 mod apply;
 
+use std::cmp::Ordering;
 use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,6 +62,8 @@ struct Listing {
     objects: usize,
     usable: usize,
     in_page: usize,
+    /// The oldest version in it above the one that the machine stands at.
+    missed: Option<ResourceVersion>,
     last_cause: String,
 }
 
@@ -190,6 +193,8 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
         if self.machine.failures() != self.reported {
             self.reported = self.machine.failures();
             if let Some(failure) = self.machine.last_failure() {
+                // A list shows it, of the watch before.
+                let phase = if failure.kind == FailureKind::Deaf { "watch" } else { phase };
                 self.sink.report(Report::Failed { phase, message: &failure.message });
             }
         }
@@ -315,9 +320,12 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
             if !self.still(request) {
                 return;
             }
-            if let Err(failure) = self.stage(item) {
-                self.fail(failure);
-                return;
+            match self.stage(item) {
+                Ok(version) => self.note_missed(&version),
+                Err(failure) => {
+                    self.fail(failure);
+                    return;
+                }
             }
         }
         if let Some(list) = &mut self.list {
@@ -353,9 +361,29 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
             self.fail(failure);
             return;
         }
+        if head.continue_token.is_none() {
+            self.tell_missed();
+        }
         let ListHead { resource_version: version, continue_token, remaining_item_count: remaining, .. } =
             head;
         self.tell(Input::PageEnd { version, continue_token, remaining, items });
+    }
+
+    /// Takes note of an object in the list that is newer than what the machine stands at.
+    fn note_missed(&mut self, version: &ResourceVersion) {
+        let Some(list) = &mut self.list else { return };
+        let newer = |than: &ResourceVersion| version.compare(than) == Some(Ordering::Greater);
+        if newer(self.machine.last_sync_resource_version())
+            && list.missed.as_ref().is_none_or(|old| !newer(old))
+        {
+            list.missed = Some(version.clone());
+        }
+    }
+
+    fn tell_missed(&mut self) {
+        if let Some(version) = self.list.as_mut().and_then(|list| list.missed.take()) {
+            self.tell(Input::Missed { version });
+        }
     }
 
     /// The failure of a list that has objects, and none that is of use (G20).
@@ -407,6 +435,9 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
         if initial_events_end && let Some(failure) = self.nothing_usable() {
             return Err(failure);
         }
+        if initial_events_end {
+            self.tell_missed();
+        }
         if self.list.is_none() {
             self.queue.push(Delta::Bookmark(version.clone()));
         }
@@ -417,7 +448,11 @@ impl<T: Decode, S: ListWatch, K: Sink<T>> Session<T, S, K> {
     fn event(&mut self, kind: WatchEventType, object: &WireObject) -> Result<(), Failure> {
         let version = match (self.list.is_some(), kind) {
             (true, WatchEventType::Deleted) => self.unlist(object)?,
-            (true, _) => self.stage(object)?,
+            (true, _) => {
+                let version = self.stage(object)?;
+                self.note_missed(&version);
+                version
+            }
             (false, WatchEventType::Deleted) => self.deleted(object)?,
             (false, _) => self.changed(kind, object)?,
         };

@@ -39,11 +39,11 @@ fn g32_absence_counts_after_three_discoveries_over_thirty_seconds() {
 #[test]
 fn g32_two_absences_far_apart_are_not_enough() {
     let mut script = gone();
-    script.give(Input::Discovered(Ok(false))).wait(millis(400)..=millis(800)).expect(Action::Discover);
+    script.give(Input::Discovered(Ok(false))).wait(millis(800)..=millis(1600)).expect(Action::Discover);
     // This one is not answered.
-    script.wait(secs(30)..=secs(30)).wait(millis(800)..=millis(1600)).expect(Action::Discover);
+    script.wait(secs(30)..=secs(30)).wait(millis(1600)..=millis(3200)).expect(Action::Discover);
     script.give(Input::Discovered(Ok(false))).quiet().assert_version("10");
-    script.wait(millis(1600)..=millis(3200)).expect(Action::Discover).give(Input::Discovered(Ok(false)));
+    script.wait(millis(3200)..=millis(6400)).expect(Action::Discover).give(Input::Discovered(Ok(false)));
     script.expect(Action::RemoveAll).quiet();
 }
 

@@ -47,16 +47,21 @@ fn g26_expired_list_falls_to_the_newest_at_once_and_only_once() {
 }
 
 #[test]
-fn g26_too_large_version_relists_without_the_shortcut() {
-    for (found, history_changed) in [("4", true), ("40", false)] {
+fn g26_too_large_version_means_another_history_wherever_it_stands_now() {
+    for found in ["4", "10", "40"] {
         let mut script = Script::watching(plain());
         script.give(failed(FailureKind::Expired)).wait_backoff(1);
         script.expect(begin(true)).expect(list("10", None)).give(failed(FailureKind::TooLargeVersion));
         script.expect(Action::AbandonReplace).expect(begin(false)).expect(list("", LIMIT));
         script.give(Input::Opened).give(page(found, ""));
-        script.expect(Action::FinishReplace { version: found.into(), history_changed });
+        script.expect(Action::FinishReplace { version: found.into(), history_changed: true });
         script.expect_watch(found).quiet();
     }
+    // There is no history before the first list.
+    let mut script = Script::new(plain());
+    script.expect(begin(true)).expect(list("0", LIMIT)).give(failed(FailureKind::TooLargeVersion));
+    script.expect(Action::AbandonReplace).expect(begin(true)).expect(list("", LIMIT));
+    script.give(Input::Opened).give(page("4", "")).expect(finish("4")).expect_watch("4").quiet();
 }
 
 #[test]
@@ -305,10 +310,34 @@ fn stopping_drops_what_is_open_and_staged() {
 fn inputs_handed_in_before_the_actions_were_taken_do_no_harm() {
     let mut script = Script::new(ReflectorConfig::default());
     script.expect(begin(true)).expect_streaming("").give(Input::Opened).give(initial_end("10"));
-    script.give(failed(FailureKind::Transport)).expect(finish("10")).wait_backoff(1).expect_watch("10");
-    script.give(Input::Opened).give(failed(FailureKind::Expired)).wait_backoff(2);
+    script.give(failed(FailureKind::Transport)).expect(finish("10")).wait_jitter().expect_watch("10");
+    script.give(Input::Opened).give(failed(FailureKind::Expired)).wait(millis(300)..=millis(800));
     script.expect(begin(true)).expect_streaming("10").give(failed(FailureKind::Expired));
     // The list that failed is not open any more, and the next one is not yet.
     script.give(failed(FailureKind::Expired)).give(initial_end("7"));
     script.expect(Action::AbandonReplace).expect(begin(true)).expect_streaming("").quiet();
+}
+
+/// Lists succeed, and each watch expires at once: a client that is too slow for its watches.
+#[test]
+fn g28_lists_that_succeed_are_spaced_until_a_minute_was_watched() {
+    let mut script = Script::watching(plain());
+    for attempt in 1..8 {
+        script.give(failed(FailureKind::Expired)).wait_backoff(attempt);
+        script.expect(begin(true)).expect(list("10", None)).give(Input::Opened).give(page("10", ""));
+        script.expect(finish("10")).expect_watch("10").give(Input::Opened);
+    }
+    // The delay runs from the end of the last list.
+    script.advance(secs(40)).give(failed(FailureKind::Expired)).wait_jitter();
+    script.expect(begin(true)).expect(list("10", None)).give(Input::Opened).give(page("10", ""));
+    script.expect(finish("10")).expect_watch("10").give(Input::Opened);
+    // Resumed watches count together.
+    for _ in 0..3 {
+        script.advance(secs(20)).give(event("11")).give(failed(FailureKind::Transport)).wait_jitter();
+        script.expect_watch("11").give(Input::Opened);
+    }
+    script.give(failed(FailureKind::Expired)).wait_jitter();
+    script.expect(begin(true)).expect(list("11", None)).give(Input::Opened).give(page("11", ""));
+    script.expect(finish("11")).expect_watch("11").give(Input::Opened);
+    script.give(failed(FailureKind::Expired)).wait_backoff(1);
 }

@@ -117,7 +117,7 @@ fn play(script: &mut Script, steps: &[Step], time: Duration) -> Vec<Duration> {
     requests
 }
 
-fn most_in_a_minute(requests: &[Duration], from: Duration) -> usize {
+pub(super) fn most_in_a_minute(requests: &[Duration], from: Duration) -> usize {
     let mut window = VecDeque::new();
     let mut most = 0;
     for &at in requests.iter().filter(|at| **at >= from) {

@@ -27,7 +27,7 @@ fn g27_the_stream_goes_on_as_the_watch() {
     assert!(script.is_watching());
     assert_eq!(script.reflector.streaming_lists_supported(), Some(true));
     script.give(event("12")).assert_version("12");
-    script.give(failed(FailureKind::Transport)).wait_backoff(1).expect_watch("12").quiet();
+    script.give(failed(FailureKind::Transport)).wait_jitter().expect_watch("12").quiet();
 }
 
 #[test]
@@ -38,8 +38,8 @@ fn g26_later_streaming_lists_begin_at_the_last_seen() {
     script.expect(Action::AbandonReplace).expect(begin(true)).expect_streaming("");
     script.give(Input::Opened).give(failed(FailureKind::Expired));
     script.expect(Action::AbandonReplace).wait_backoff(2);
-    script.expect(begin(true)).expect_streaming("").give(Input::Opened).give(initial_end("20"));
-    script.expect(finish("20")).quiet();
+    script.expect(begin(true)).expect(list("", LIMIT)).give(Input::Opened).give(page("20", ""));
+    script.expect(finish("20")).expect_watch("20").quiet();
 }
 
 #[test]
@@ -64,15 +64,30 @@ fn g26_streaming_list_that_goes_back_is_taken_again() {
 
 #[test]
 fn g27_refusal_falls_back_at_once_and_is_remembered() {
-    for kind in [FailureKind::Invalid, FailureKind::Other] {
+    let mut script = streaming();
+    script.give(failed(FailureKind::Invalid));
+    script.expect(Action::AbandonReplace).expect(begin(true)).expect(list("0", LIMIT)).quiet();
+    assert_eq!(script.reflector.streaming_lists_supported(), Some(false));
+    assert_eq!(script.reflector.last_failure(), Some(&fail(FailureKind::Invalid)));
+    script.give(Input::Opened).give(page("10", "")).expect(finish("10")).expect_watch("10");
+    script.give(Input::Opened).give(failed(FailureKind::Expired)).wait_backoff(1);
+    script.expect(begin(true)).expect(list("10", None)).quiet();
+}
+
+#[test]
+fn g27_only_a_refusal_of_the_request_is_remembered() {
+    use FailureKind::*;
+    for (opened, kind) in [(true, Invalid), (true, Other), (false, Other), (true, Forbidden)] {
         let mut script = streaming();
-        script.give(failed(kind));
-        script.expect(Action::AbandonReplace).expect(begin(true)).expect(list("0", LIMIT)).quiet();
-        assert_eq!(script.reflector.streaming_lists_supported(), Some(false));
-        assert_eq!(script.reflector.last_failure(), Some(&fail(kind)));
-        script.give(Input::Opened).give(page("10", "")).expect(finish("10")).expect_watch("10");
-        script.give(Input::Opened).give(failed(FailureKind::Expired)).wait_backoff(1);
-        script.expect(begin(true)).expect(list("10", None)).quiet();
+        if opened {
+            script.give(Input::Opened);
+        }
+        script.give(failed(kind)).expect(Action::AbandonReplace).wait_backoff(1);
+        script.expect(begin(true)).expect(list("0", LIMIT)).give(Input::Opened).give(page("10", ""));
+        script.expect(finish("10")).expect_watch("10").give(Input::Opened);
+        assert_eq!(script.reflector.streaming_lists_supported(), None, "{kind}");
+        script.give(failed(Expired)).wait(millis(400)..=millis(1600));
+        script.expect(begin(true)).expect_streaming("10").quiet();
     }
 }
 
@@ -110,17 +125,45 @@ fn g27_a_bookmark_that_lost_its_annotation_falls_back() {
 }
 
 #[test]
-fn g27_closed_before_the_end_is_retried_once() {
-    for end in [Input::Closed, failed(FailureKind::Transport), failed(FailureKind::Server)] {
+fn g27_streaming_lists_that_fail_alternate_with_lists() {
+    use FailureKind::*;
+    let kinds = [Server, Transport, Timeout, Unauthorized, Forbidden, Other];
+    let ends = kinds.into_iter().map(|kind| (false, failed(kind)));
+    for (opened, end) in
+        ends.chain([(true, Input::Closed), (true, failed(Transport)), (true, failed(Server))])
+    {
         let mut script = streaming();
-        script.give(Input::Opened).give(event("7")).give(end.clone());
-        script.expect(Action::AbandonReplace).wait_backoff(1);
-        script.expect(begin(true)).expect_streaming("").give(Input::Opened).give(end);
-        script.expect(Action::AbandonReplace).wait_backoff(2);
+        for round in 0..3 {
+            if opened {
+                script.give(Input::Opened).give(event("7"));
+            }
+            script.give(end.clone()).expect(Action::AbandonReplace).wait_backoff(2 * round + 1);
+            script.expect(begin(true)).expect(list("0", LIMIT)).give(failed(Server));
+            script.expect(Action::AbandonReplace).wait_backoff(2 * round + 2);
+            script.expect(begin(true)).expect_streaming("");
+        }
+        script.give(end).expect(Action::AbandonReplace).wait_backoff(7);
         script.expect(begin(true)).expect(list("0", LIMIT)).give(Input::Opened).give(page("10", ""));
         script.expect(finish("10")).expect_watch("10").quiet();
         assert_eq!(script.reflector.streaming_lists_supported(), None);
     }
+}
+
+#[test]
+fn g27_lists_wait_for_ten_minutes_of_429_and_then_for_ten_more() {
+    let mut script = streaming();
+    let begun = script.now;
+    let mut lists = Vec::new();
+    while script.now < begun + secs(3000) {
+        script.give(failed(FailureKind::TooManyRequests)).expect(Action::AbandonReplace);
+        script.wait(Duration::ZERO..=secs(30)).expect(begin(true));
+        let Some(action) = script.poll() else { panic!("a list") };
+        if matches!(action, Action::List(_)) {
+            lists.push(script.now);
+        }
+    }
+    assert!(lists[0] >= begun + secs(600) && lists[0] <= begun + secs(660), "{lists:?}");
+    assert!(lists.len() >= 4 && lists.windows(2).all(|two| two[1] - two[0] >= secs(600)), "{lists:?}");
 }
 
 #[test]
@@ -136,9 +179,8 @@ fn g27_a_stream_that_drips_for_ever_ends_at_its_own_deadline() {
 }
 
 #[test]
-fn g27_failures_of_the_server_are_no_refusal() {
-    use FailureKind::*;
-    for kind in [TooManyRequests, Refused, Server, Transport, Timeout, Unauthorized, Forbidden] {
+fn g27_nobody_there_to_answer_says_nothing_of_streaming_lists() {
+    for kind in [FailureKind::Refused, FailureKind::TooManyRequests] {
         let mut script = streaming();
         for attempt in 1..6 {
             script.give(failed(kind)).expect(Action::AbandonReplace).wait_backoff(attempt);

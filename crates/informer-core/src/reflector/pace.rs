@@ -1,0 +1,114 @@
+//! When to list and watch again, and what it means that watches keep failing (G28).
+
+use std::time::Duration;
+
+use super::{Backoff, Failure, FailureKind, Reflector};
+
+/// How many watches in a row must fail for the informer to be degraded.
+const FAILING_WATCHES: u32 = 3;
+
+/// A backoff, and until when it delays.
+#[derive(Debug)]
+pub(super) struct Pace {
+    pub(super) backoff: Backoff,
+    pub(super) due: Duration,
+}
+
+/// What watches came to since one delivered something or lived.
+#[derive(Debug, Default)]
+pub(super) struct Trouble {
+    /// When the first of those that failed in a row was asked for, and how many they are.
+    failing_since: Option<Duration>,
+    failing: u32,
+    /// When the first of the watches and streaming lists was asked for that were answered 429 and nothing else.
+    throttled_since: Option<Duration>,
+    /// Why the informer is degraded, if it is.
+    pub(super) degraded: Option<Failure>,
+}
+
+impl Pace {
+    pub(super) fn new(backoff: Backoff) -> Self {
+        Self { backoff, due: Duration::ZERO }
+    }
+
+    /// Delays by another step, counted from `from`.
+    pub(super) fn delay_from(&mut self, from: Duration) {
+        self.due = from.saturating_add(self.backoff.next_delay());
+    }
+
+    /// The same, by `longest` at most.
+    pub(super) fn delay_from_up_to(&mut self, from: Duration, longest: Duration) {
+        self.due = from.saturating_add(self.backoff.next_delay_up_to(longest));
+    }
+
+    pub(super) fn delay_at_max_from(&mut self, from: Duration) {
+        self.due = from.saturating_add(self.backoff.next_delay_at_max());
+    }
+}
+
+impl Trouble {
+    /// A request was answered otherwise than with 429.
+    pub(super) fn not_throttled(&mut self) {
+        self.throttled_since = None;
+    }
+
+    /// A watch or streaming list that was asked for at `asked` was answered 429.
+    pub(super) fn throttled(&mut self, asked: Duration) {
+        self.throttled_since.get_or_insert(asked);
+    }
+
+    /// A watch lived for a while, but said nothing.
+    pub(super) fn row_ends(&mut self) {
+        (self.failing_since, self.failing) = (None, 0);
+    }
+}
+
+impl Reflector {
+    /// Takes note of a watch that could not be opened, ended at once without a frame, or is deaf.
+    pub(super) fn watch_is_useless(&mut self, now: Duration, asked: Duration, failure: &Failure) {
+        let trouble = &mut self.trouble;
+        match failure.kind {
+            FailureKind::TooManyRequests => trouble.throttled(asked),
+            FailureKind::Refused | FailureKind::Expired | FailureKind::NotFound => {
+                trouble.not_throttled();
+                trouble.row_ends();
+            }
+            _ => {
+                trouble.not_throttled();
+                trouble.failing_since.get_or_insert(asked);
+                trouble.failing += 1;
+            }
+        }
+        let long = trouble.failing_since.is_some_and(|since| {
+            trouble.failing >= FAILING_WATCHES && now.saturating_sub(since) >= self.config.degraded_after
+        });
+        if long || self.is_throttled_for_long(now) {
+            self.trouble.degraded = Some(failure.clone());
+        }
+        // The version is at fault: the list that follows is delayed, and a later watch would expire, too.
+        if failure.kind != FailureKind::Expired {
+            self.watches.delay_from(asked);
+        }
+    }
+
+    /// Whether watches and streaming lists were answered nothing but 429 for so long that a LIST is tried.
+    pub(super) fn is_throttled_for_long(&self, now: Duration) -> bool {
+        let since = self.trouble.throttled_since;
+        since.is_some_and(|since| now.saturating_sub(since) >= self.config.throttled_after)
+    }
+
+    /// Whether a degraded informer, whose watch has just failed, lists.
+    pub(super) fn list_is_wanted(&self, now: Duration, kind: FailureKind) -> bool {
+        let age = match kind {
+            FailureKind::Refused => return false,
+            FailureKind::TooManyRequests if !self.is_throttled_for_long(now) => return false,
+            FailureKind::TooManyRequests => self.config.throttled_after,
+            _ => self.config.degraded_list_age,
+        };
+        self.trouble.degraded.is_some() && self.is_last_list_older_than(now, age) && self.lists.due <= now
+    }
+
+    pub(super) fn is_last_list_older_than(&self, now: Duration, age: Duration) -> bool {
+        self.listed.is_none_or(|listed| now.saturating_sub(listed) >= age)
+    }
+}
