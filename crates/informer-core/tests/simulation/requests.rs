@@ -315,6 +315,7 @@ impl World {
 
     /// All of a list is there, though it may be of no use.
     pub(crate) fn was_complete(&mut self) {
+        self.ledger.list_ended = Some(self.now);
         self.ledger.may_newest |= self.ledger.lineage + 1 < self.server.lineages.len();
     }
 
@@ -389,8 +390,12 @@ impl World {
             self.cover("watch is deaf");
         }
         let ledger = &mut self.ledger;
-        if current == Current::Watch && !ledger.opened && failure.kind != Deaf {
+        if current == Current::Watch && !ledger.opened {
             ledger.life = Duration::ZERO;
+        }
+        if current == Current::Watch && failure.kind == Expired {
+            // What follows is a list, and that is delayed.
+            ledger.watch_asked = None;
         }
         if failure.kind == Malformed {
             assert!(ledger.flawed, "G30: nothing is wrong with it, but: {failure}");

@@ -11,6 +11,7 @@ use informer_core::wire::{
 };
 use informer_core::{Delta, ResourceVersion};
 
+use crate::requests::Current;
 use crate::wire::{self, Arriving, Connection};
 use crate::world::World;
 
@@ -183,7 +184,9 @@ impl World {
 
     fn chunk(&mut self, chunk: Bytes) {
         self.ledger.last_sign = self.now;
-        self.ledger.quiet_since = self.now;
+        if self.ledger.current == Current::Watch {
+            self.ledger.quiet_since = self.now;
+        }
         let Some(open) = &mut self.open else { return };
         match &mut open.splitter {
             Splitter::List(splitter) => {

@@ -370,7 +370,7 @@ fn g26_a_silence_that_watches_end_in_is_probed_all_the_same() {
     // A balancer on the way cuts what is idle for a minute; after a restored backup the server has nothing to say.
     let mut script = Script::watching(plain());
     script.advance(secs(55)).give(failed(FailureKind::Transport)).wait_jitter().expect_watch("10");
-    script.give(Input::Opened).advance(millis(64_950)).give(failed(FailureKind::Transport)).wait_jitter();
+    script.give(Input::Opened).advance(millis(64_800)).give(failed(FailureKind::Transport)).wait_jitter();
     // The watch that was resumed may speak first.
     script.expect_watch("10").give(Input::Opened).wait(secs(10)..=secs(10));
     assert!(matches!(script.poll(), Some(Action::Probe(_))));
