@@ -21,7 +21,7 @@ async fn paged(way: Way) -> Scene {
 
 /// Lists from the server's cache come whole, whatever the limit; those at the newest version in pages.
 fn next_list_is_paged(scene: &Scene) {
-    scene.server.faults().inject(Fault::too_large_version().on(Verb::List).times(1));
+    scene.server.faults().inject(Fault::expired().on(Verb::List).times(1));
 }
 
 #[tokio::test(start_paused = true)]

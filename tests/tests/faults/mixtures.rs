@@ -29,7 +29,8 @@ impl Chance {
             3 => Fault::unavailable(),
             4 => Fault::not_found().resource("configmaps"),
             5 => Fault::expired(),
-            6 => Fault::too_large_version(),
+            // Not a version that is too large: that means another history, and then all objects are told anew.
+            6 => Fault::unavailable().retry_after(3),
             7 => Fault::streaming_lists_refused(),
             8 => Fault::stall(),
             9 => Fault::hang_up(),

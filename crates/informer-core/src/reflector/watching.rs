@@ -168,7 +168,8 @@ impl Reflector {
         }
         self.wait_for(now, Next::Watch, now);
         if let Some(cause) = self.last_failure.clone() {
-            self.show_waiting(cause);
+            // What it asked for is over.
+            self.show_waiting(Failure { retry_after: None, ..cause });
         }
     }
 

@@ -264,6 +264,7 @@ impl World {
         self.ledger.may_plain = false;
         self.ledger.malformed_lists = 0;
         self.ledger.page_expired = false;
+        self.ledger.stream_failed = false;
         self.cover("resource removed for good");
     }
 

@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::future::Future;
+use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll};
 
 use http::header::{CONTENT_ENCODING, HeaderValue};
@@ -28,14 +29,32 @@ pub struct ApiService {
 }
 
 /// There is no answer: the connection was refused or reset.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConnectionError {
     /// The server accepts no connections.
-    #[error("connection refused")]
     Refused,
     /// The connection ended before the answer.
-    #[error("connection reset")]
     Reset,
+}
+
+impl fmt::Display for ConnectionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Refused => "connection refused",
+            Self::Reset => "connection reset",
+        })
+    }
+}
+
+impl std::error::Error for ConnectionError {
+    /// What a socket would have said, by which clients tell a server that is away.
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        static REFUSED: LazyLock<io::Error> = LazyLock::new(|| io::ErrorKind::ConnectionRefused.into());
+        match self {
+            Self::Refused => Some(&*REFUSED),
+            Self::Reset => None,
+        }
+    }
 }
 
 impl ApiService {
