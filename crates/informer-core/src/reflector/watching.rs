@@ -244,7 +244,10 @@ impl Reflector {
 
     pub(super) fn watching_on_time(&mut self, now: Duration) {
         let Phase::Watching(watch) = &self.phase else { return };
-        let recovered = watch.live_since.is_some_and(|since| now >= self.healthy_at(since));
+        if watch.live_since.is_some_and(|since| now >= self.healthy_at(since)) {
+            self.trouble.degraded = None;
+            self.show_watching(now);
+        }
         let Phase::Watching(watch) = &mut self.phase else { return };
         let Some(live_since) = watch.live_since else {
             if now >= watch.unopened_at(&self.config) {
@@ -271,9 +274,6 @@ impl Reflector {
             self.relist.silent = Some(SilentWatch { version: suspicion.version, asked });
             self.relist.plain = true;
             self.start_list(now);
-        } else if recovered {
-            self.trouble.degraded = None;
-            self.show_watching(now);
         } else if now >= watch.probe_at(&self.config, self.quiet, live_since) {
             self.quiet.since = now;
             let (version, asked) = (self.version.clone(), now);

@@ -350,10 +350,10 @@ impl World {
     }
 
     pub(crate) fn connection_ended(&mut self) {
-        let since = self.ledger.live_since.take();
-        if self.ledger.current == Current::Watch {
-            self.ledger.life = since.map_or(self.ledger.life, |since| self.now.saturating_sub(since));
-            self.ledger.watched += since.map_or(Duration::ZERO, |since| self.now.saturating_sub(since));
+        // Only of a watch: of one that ended with a 404, discovery is asked already.
+        if let Some(since) = self.ledger.live_since.take() {
+            self.ledger.life = self.now.saturating_sub(since);
+            self.ledger.watched += self.ledger.life;
         }
     }
 

@@ -435,7 +435,7 @@ fn g30_a_list_that_is_malformed_as_well_is_taken_without_what_is_wrong() {
     script.give(failed(FailureKind::Malformed)).wait_backoff(1).expect_watch("10");
     script.give(Input::Opened).give(failed(FailureKind::Malformed)).wait(Duration::ZERO..=millis(800));
     script.expect(begin(true)).expect(list("10", None)).give(failed(FailureKind::Malformed));
-    script.expect(Action::AbandonReplace).assert_version("10").wait_backoff(3);
+    script.expect(Action::AbandonReplace).assert_version("10").wait_backoff(2);
     script.expect(begin_skipping()).expect(list("10", None)).give(failed(FailureKind::Malformed));
     script.expect(Action::AbandonReplace).quiet().assert_version("10");
     assert!(matches!(script.reflector.state(), State::Degraded { .. }));

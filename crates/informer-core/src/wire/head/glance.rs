@@ -58,7 +58,7 @@ fn metadata<'a>(cursor: &mut Cursor<'a>) -> Option<ObjectHead<'a>> {
             break;
         }
     }
-    (!name.is_empty()).then(|| ObjectHead {
+    (!name.is_empty() && !namespace.contains('/')).then(|| ObjectHead {
         api_version: Cow::Borrowed(""),
         kind: Cow::Borrowed(""),
         name: Cow::Borrowed(name),
