@@ -89,8 +89,9 @@ struct Controller {
     pods: SharedInformer<Pod>,
     pod_lister: Lister<Pod>,
     by_owner: Index<Pod>,
-    /// The Pod that was written last for each PodSet, until the store is known to have reached it.
-    written: Mutex<HashMap<ObjectKey, Pod>>,
+    /// The Pod that was written last for each PodSet, and in which epoch of the server's history, until the store is known
+    /// to have reached it.
+    written: Mutex<HashMap<ObjectKey, (u64, Pod)>>,
 }
 
 impl Controller {
@@ -107,22 +108,31 @@ impl Controller {
         let wanted = set.spec.replicas;
         for _ in own.len()..wanted {
             let created = create_pod(&pods, &set).await?;
-            self.written.lock().unwrap().insert(key.clone(), created);
+            self.wrote(key, created);
         }
         // Those that are ready stay, then the oldest.
         own.sort_by_key(|pod| (!is_ready(pod), pod.metadata.creation_timestamp.clone(), pod.name_any()));
         for pod in own.iter().skip(wanted) {
-            let ending = delete_pod(&pods, pod).await?;
-            self.written.lock().unwrap().extend(ending.map(|pod| (key.clone(), pod)));
+            if let Some(ending) = delete_pod(&pods, pod).await? {
+                self.wrote(key, ending);
+            }
         }
         self.see_written(key).await?;
         self.update_status(&set).await
     }
 
+    fn wrote(&self, key: &ObjectKey, pod: Pod) {
+        let epoch = self.pod_lister.snapshot().epoch();
+        self.written.lock().unwrap().insert(key.clone(), (epoch, pod));
+    }
+
     /// Waits until the store shows what was written for a PodSet.
     async fn see_written(&self, key: &ObjectKey) -> anyhow::Result<()> {
-        let Some(pod) = self.written.lock().unwrap().get(key).cloned() else { return Ok(()) };
-        self.pods.wait_for_object_within(&pod, OWN_WRITES).await?;
+        let Some((epoch, pod)) = self.written.lock().unwrap().get(key).cloned() else { return Ok(()) };
+        // A version of another history means nothing; the list that began this one is newer than the write.
+        if self.pod_lister.snapshot().epoch() == epoch {
+            self.pods.wait_for_object_within(&pod, OWN_WRITES).await?;
+        }
         self.written.lock().unwrap().remove(key); // no other worker has this key
         Ok(())
     }

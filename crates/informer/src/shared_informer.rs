@@ -423,14 +423,8 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     {
         let index = Index::label(key, |object: &T, key| object.label(key));
         async move {
-            if let Some(index) = self.shared.reader.snapshot().label_index(key) {
-                return Ok(index.clone());
-            }
-            match self.add_ready_index(&index).await {
-                Ok(()) => Ok(index),
-                // Somebody else was faster.
-                Err(error) => self.shared.reader.snapshot().label_index(key).cloned().ok_or(error),
-            }
+            self.add_ready_index(&index).await?;
+            Ok(index)
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{config_map, gate, note, object, scripted, scripted_informer, soon, value_of};
+use common::{config_map, note, object, scripted, scripted_informer, soon, value_of};
 use futures_util::FutureExt;
 use informer::source::FailureKind;
 use informer::store::IndexError;
@@ -22,8 +22,6 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 run_tests! {
-    on_many_threads:
-        g11_the_informer_goes_on_while_an_index_is_built;
     on_both_runtimes:
         g11_an_index_added_while_running_is_complete_and_missing_from_older_snapshots,
         g11_an_index_function_that_panics_is_reported_and_harms_its_object_and_index_only,
@@ -35,6 +33,7 @@ run_tests! {
         for_resource_suggests_what_may_have_been_meant;
     on_one_thread:
         // Where the turn must be given up for another to have it.
+        g11_the_informer_goes_on_while_an_index_is_built,
         g11_other_tasks_have_their_turn_while_a_large_store_is_indexed;
     on_a_paused_clock:
         g14_the_deadline_of_a_wait_says_where_the_store_stands,
@@ -82,34 +81,27 @@ async fn g11_an_index_added_while_running_is_complete_and_missing_from_older_sna
 async fn g11_the_informer_goes_on_while_an_index_is_built() {
     let (informer, mut script) = scripted_informer();
     informer.start();
-    script.list(9, &[object("a", 1, "x")]).await;
+    let objects: Vec<_> = (1..=4000).map(|number| object(&format!("o{number:04}"), number, "x")).collect();
+    script.list(4000, &objects).await;
     let (_, feed) = script.watch().await;
     let lister = soon(informer.synced()).await.unwrap();
-    let (mut building, wait) = gate();
-    // The first call blocks, as if there were a lot to index.
-    let wait = Mutex::new(Some(wait));
-    let adding = tokio::spawn({
-        let informer = informer.clone();
-        async move {
-            let values = move |object: &ConfigMap, values: &mut IndexValues| {
-                let first = wait.lock().unwrap().take();
-                if let Some(mut wait) = first {
-                    wait();
-                }
-                values.extend(Some(value_of(object)));
-            };
-            informer.add_index("value", values).await.unwrap()
-        }
+    let calls = Arc::new(AtomicUsize::new(0));
+    let called = Arc::clone(&calls);
+    let index = informer.add_index("value", move |object: &ConfigMap, values| {
+        called.fetch_add(1, Ordering::Relaxed);
+        values.extend(Some(value_of(object)));
     });
-    soon(building.arrived.recv()).await.unwrap();
-    feed.send("MODIFIED", &object("a", 10, "y"));
-    feed.send("ADDED", &object("b", 11, "y"));
-    // Were the informer's task held up, this would wait until the gate is dropped.
-    tokio::time::timeout(Duration::from_secs(20), informer.wait_for(11)).await.unwrap().unwrap();
-    building.open_once();
-    let index = soon(adding).await.unwrap();
+    // Its turn comes as soon as the index gives up its own.
+    feed.send("MODIFIED", &object("o0001", 4001, "y"));
+    feed.send("MODIFIED", &object("o4000", 4002, "y"));
+    let (index, during) = tokio::join!(index, async {
+        informer.wait_for(4002).await.unwrap();
+        calls.load(Ordering::Relaxed)
+    });
+    let index = index.unwrap();
+    assert!((1..4000).contains(&during), "{during} objects were filed when the informer went on");
     assert_eq!(lister.by_index(&index, "y").unwrap().len(), 2, "what changed meanwhile is in it");
-    assert!(lister.by_index(&index, "x").unwrap().is_empty());
+    assert_eq!(lister.by_index(&index, "x").unwrap().len(), 3998);
 }
 
 async fn g11_other_tasks_have_their_turn_while_a_large_store_is_indexed() {
@@ -157,7 +149,8 @@ async fn g11_an_index_function_that_panics_is_reported_and_harms_its_object_and_
 
 async fn g12_selectors_use_label_indexes_and_agree_with_a_scan() {
     let server = TestServer::start().await.unwrap();
-    for n in 0..30 {
+    // More than an index files before others have their turn.
+    for n in 0..600 {
         server
             .cluster()
             .create(&pod(&format!("p{n}"), ["web", "db", "job"][n % 3], &format!("node-{}", n % 2)))
@@ -176,8 +169,8 @@ async fn g12_selectors_use_label_indexes_and_agree_with_a_scan() {
     assert_eq!(first.unwrap().name(), second.unwrap().name());
     let indexed: Vec<_> = selectors.iter().map(|selector| names(selector)).collect();
     assert_eq!(indexed, scanned);
-    assert_eq!(scanned.iter().map(Vec::len).collect::<Vec<_>>(), [10, 20, 20, 30, 0, 30]);
-    assert_eq!(lister.namespace("default").select("app=db").unwrap().count(), 10);
+    assert_eq!(scanned.iter().map(Vec::len).collect::<Vec<_>>(), [200, 400, 400, 600, 0, 600]);
+    assert_eq!(lister.namespace("default").select("app=db").unwrap().count(), 200);
     assert_eq!(lister.namespace("other").select("app=db").unwrap().count(), 0);
     let error = lister.select("app in web").unwrap_err();
     assert!(!error.to_string().is_empty());
@@ -185,7 +178,7 @@ async fn g12_selectors_use_label_indexes_and_agree_with_a_scan() {
     let by_node = indexes::by_node_name();
     pods.add_ready_index(&by_node).await.unwrap();
     pods.add_ready_index(&by_node).await.unwrap();
-    assert_eq!(lister.by_index(&by_node, "node-1").unwrap().len(), 15);
+    assert_eq!(lister.by_index(&by_node, "node-1").unwrap().len(), 300);
 }
 
 async fn g12_the_selectors_of_an_informer_work_on_the_server() {

@@ -74,6 +74,7 @@ impl<T> Index<T> {
 
     /// An index over the values of the label `label`, read by `value`. It is named `label:<label>`, and
     /// selectors that ask for values of this label use it (G12): what it files under a value is taken to have that label.
+    /// All indexes over one label are the same index.
     #[track_caller]
     pub fn label(
         label: &str,
@@ -100,8 +101,9 @@ impl<T> Index<T> {
         self.0.label.as_deref()
     }
 
+    /// Whether both are clones of one index, or over the same label.
     pub(super) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.0, &other.0) || self.0.label.is_some() && self.0.label == other.0.label
     }
 }
 

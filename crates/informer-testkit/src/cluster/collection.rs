@@ -122,8 +122,7 @@ impl ClusterSnapshot {
         self.objects
             .seek(move |key| match (after, namespace) {
                 (Some(after), _) if key <= after => std::cmp::Ordering::Less,
-                // Never equal: only one key could be.
-                (_, Some(namespace)) => key.namespace().cmp(namespace).then(std::cmp::Ordering::Greater),
+                (_, Some(namespace)) => key.cmp_parts(namespace, ""),
                 _ => std::cmp::Ordering::Greater,
             })
             .take_while(move |(key, _)| namespace.is_none_or(|namespace| key.namespace() == namespace))
@@ -178,7 +177,8 @@ mod tests {
         };
         assert_eq!(page(Some("a-b"), None, 9), ["a-b/a", "a-b/b"]);
         assert_eq!(page(Some("a-b"), Some(&ObjectKey::namespaced("a-b", "a")), 9), ["a-b/b"]);
-        assert_eq!(page(None, Some(&ObjectKey::namespaced("a", "z")), 2), ["a-b/a", "a-b/b"]);
+        assert_eq!(page(Some("a"), None, 9), ["a/z"]);
+        assert_eq!(page(None, Some(&ObjectKey::namespaced("a-b", "a")), 2), ["a-b/b", "a/z"]);
         assert_eq!(page(Some("c"), None, 9), [""; 0]);
         assert_eq!(snapshot.remaining(Some("a-b"), &ObjectKey::namespaced("a-b", "a")), 1);
     }

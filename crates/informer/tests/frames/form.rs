@@ -55,10 +55,10 @@ impl Form {
         let b = object("b", 12, "hunter2");
         let mut nameless = b.clone();
         nameless["metadata"]["name"] = Value::Null;
-        let mut nul = b.clone();
-        nul["metadata"]["name"] = "b\0".into();
+        let mut slash = b.clone();
+        slash["metadata"]["namespace"] = "default/b".into();
         let mut items =
-            vec![(raw(self, &nameless), "no metadata.name", false), (raw(self, &nul), "NUL", false)];
+            vec![(raw(self, &nameless), "no metadata.name", false), (raw(self, &slash), "slash", false)];
         match self {
             Self::Json => {
                 let text = b.to_string();
