@@ -40,7 +40,7 @@ fn every_example_is_run_here_and_fits_on_a_page() -> anyhow::Result<()> {
     assert_eq!(names, run);
     for (name, source) in &sources {
         let lines = source.lines().count();
-        let most = if name == "controller" { 230 } else { 80 };
+        let most = if name == "controller" { 235 } else { 80 };
         ensure!(lines <= most, "{name}.rs has {lines} lines");
     }
     Ok(())
