@@ -120,7 +120,7 @@ impl<T> Handlers<T> {
     }
 
     /// Shows the whole store again that often, as updates with [`UpdateReason::Resync`] (G8). A period under 1 s is raised to
-    /// 1 s, as the [status](crate::RegistrationStatus::resync) says; zero turns the informer's default off.
+    /// 1 s, as the [status](crate::status::RegistrationStatus::resync) says; zero turns the informer's default off.
     #[must_use]
     pub fn resync(mut self, period: Duration) -> Self {
         self.options.resync = Some(period);
