@@ -52,7 +52,7 @@ pub use self::types::{
     Action, Failure, FailureKind, Input, ListRequest, ReflectorConfig, SHORTEST_WATCH_TIMEOUT, State,
     VersionMatch, WatchRequest,
 };
-use self::watching::{MalformedAt, Quiet, Watching};
+use self::watching::{MalformedAt, Quiet, Suspicion, Watching};
 
 /// What is due already is done within this, so that many informers do not do it at once.
 const JITTER: Duration = Duration::from_millis(100);
@@ -83,6 +83,8 @@ pub struct Reflector {
     version: ResourceVersion,
     last_event: Option<Duration>,
     quiet: Quiet,
+    /// The server has a newer version than the watch, which keeps silent; a watch that is resumed does not end that.
+    suspicion: Option<Suspicion>,
     relist: Relist,
     streaming_supported: Option<bool>,
     /// Whether the first list, at version `0`, came in pages: later ones do, too.
@@ -140,6 +142,7 @@ impl Reflector {
             version: ResourceVersion::unset(),
             last_event: None,
             quiet: Quiet::default(),
+            suspicion: None,
             relist: Relist::default(),
             streaming_supported: None,
             pages: false,
@@ -254,7 +257,7 @@ impl Reflector {
         self.abandon();
         let wanted = now.saturating_add(self.obeyed(cause.retry_after));
         self.wait_for(now, next, wanted);
-        self.show_waiting(cause);
+        self.show_waiting(now, cause);
     }
 
     /// Waits until `next` is due, or until `at_least` if that is later.
@@ -269,10 +272,12 @@ impl Reflector {
     }
 
     /// Shows what is waited for.
-    fn show_waiting(&mut self, cause: Failure) {
+    fn show_waiting(&mut self, now: Duration, cause: Failure) {
         let Phase::Waiting { until, next } = self.phase else { return };
         if let Some(degraded) = &mut self.trouble.degraded {
             degraded.clone_from(&cause);
+        }
+        if self.trouble.degraded.is_some() || self.is_throttled_for_long(now) {
             self.state = State::Degraded { cause, until };
             return;
         }

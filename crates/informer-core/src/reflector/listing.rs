@@ -88,6 +88,7 @@ impl Reflector {
     /// Begins a list, streaming or not, at the version that is next on the ladder.
     pub(super) fn start_list(&mut self, now: Duration) {
         self.watched = Duration::ZERO;
+        self.suspicion = None;
         self.relist.missed = None;
         let streaming =
             self.config.streaming_lists && self.streaming_supported != Some(false) && !self.relist.plain;
@@ -265,18 +266,21 @@ impl Reflector {
             }
         }
         self.lists.delay_from(now);
+        // Of a degraded informer, watches are always tried first, but for one that would read the same broken frame again.
+        let watches_first = self.trouble.degraded.is_some() && !self.malformed_twice();
+        let next = if watches_first { Next::Watch } else { Next::List };
         match failure.kind {
             FailureKind::NotFound => self.become_unavailable(now, failure),
             FailureKind::Malformed if !self.relist.skip_unreadable && !self.config.strict => {
                 // What could not be read twice, in lists or before in the watch, is left out the third time (G30).
                 self.relist.malformed += 1;
                 self.relist.skip_unreadable = self.relist.malformed > 1 || self.malformed_twice();
-                self.back_off(now, failure, Next::List);
+                self.back_off(now, failure, next);
             }
-            FailureKind::Malformed | FailureKind::Undecodable => self.degrade(now, failure, Next::List),
-            // Watches are always tried first.
-            _ if self.trouble.degraded.is_some() => self.back_off(now, failure, Next::Watch),
-            _ => self.back_off(now, failure, Next::List),
+            FailureKind::Malformed | FailureKind::Undecodable if !watches_first => {
+                self.degrade(now, failure, Next::List);
+            }
+            _ => self.back_off(now, failure, next),
         }
     }
 

@@ -13,8 +13,9 @@ use crate::ResourceVersion;
 const SHORT: Duration = Duration::from_secs(1);
 /// How many bookmarks may be missed.
 const MISSED_BOOKMARKS: u32 = 3;
-/// How long a watch that was resumed may speak before the probe that is due is sent.
-const PROBE_GRACE: Duration = Duration::from_secs(10);
+/// How long a watch that was resumed may speak before the probe or the list that is due is asked for. Shorter than the life
+/// of watches that something on the way ends and that count as healthy.
+const RESUME_GRACE: Duration = Duration::from_secs(2);
 /// How early an end still counts as the watch's own timeout, at most.
 const OWN_TIMEOUT_SLACK: Duration = Duration::from_secs(5);
 
@@ -33,8 +34,6 @@ pub(super) struct Watching {
     /// Whether it goes on from a streaming list.
     after_list: bool,
     probe: Option<Probe>,
-    /// A list is to show whether it is deaf.
-    suspicion: Option<Suspicion>,
 }
 
 #[derive(Debug)]
@@ -44,9 +43,9 @@ struct Probe {
     answered: bool,
 }
 
-/// The server has a newer version than a silent watch.
+/// The server has a newer version than a silent watch: a list is to show whether it is deaf.
 #[derive(Debug)]
-struct Suspicion {
+pub(super) struct Suspicion {
     version: ResourceVersion,
     until: Duration,
 }
@@ -96,7 +95,6 @@ impl Watching {
             bookmarked: false,
             after_list: false,
             probe: None,
-            suspicion: None,
         }
     }
 
@@ -122,7 +120,7 @@ impl Watching {
     }
 
     fn probe_at(&self, config: &ReflectorConfig, quiet: Quiet, live_since: Duration) -> Duration {
-        let grace = PROBE_GRACE.min(config.probe_after);
+        let grace = RESUME_GRACE.min(config.probe_after);
         let due = quiet.since.saturating_add(config.probe_after);
         due.max(live_since.saturating_add(grace)).max(quiet.no_probe_before)
     }
@@ -131,10 +129,6 @@ impl Watching {
     fn is_own_timeout(&self, now: Duration) -> bool {
         let slack = OWN_TIMEOUT_SLACK.min(self.timeout / 10);
         now.saturating_sub(self.asked).saturating_add(slack) >= self.timeout
-    }
-
-    fn suspected_until(&self) -> Duration {
-        self.suspicion.as_ref().map_or(Duration::MAX, |suspicion| suspicion.until)
     }
 
     fn lived(&self, now: Duration) -> Option<Duration> {
@@ -149,8 +143,14 @@ impl Reflector {
             .overdue_at(&self.config)
             .min(watch.dead_at(&self.config, self.bookmarks_seen))
             .min(watch.probe_at(&self.config, self.quiet, live_since))
-            .min(watch.suspected_until())
+            .min(self.suspected_until(live_since))
             .min(self.healthy_at(live_since))
+    }
+
+    /// Until when a watch that is suspected to be deaf may prove that it is not.
+    fn suspected_until(&self, live_since: Duration) -> Duration {
+        let until = self.suspicion.as_ref().map_or(Duration::MAX, |suspicion| suspicion.until);
+        until.max(live_since.saturating_add(RESUME_GRACE))
     }
 
     /// When a watch that lives ends [`State::Degraded`].
@@ -169,7 +169,7 @@ impl Reflector {
         self.wait_for(now, Next::Watch, now);
         if let Some(cause) = self.last_failure.clone() {
             // What it asked for is over.
-            self.show_waiting(Failure { retry_after: None, ..cause });
+            self.show_waiting(now, Failure { retry_after: None, ..cause });
         }
     }
 
@@ -203,14 +203,16 @@ impl Reflector {
     pub(super) fn on_watching(&mut self, now: Duration, input: Input) {
         let Phase::Watching(watch) = &mut self.phase else { return };
         watch.last_sign = now;
-        watch.suspicion = None;
         match input {
             Input::Opened => {
                 watch.live_since.get_or_insert(now);
                 self.trouble.not_throttled();
                 self.show_watching(now);
             }
-            Input::Received { .. } => self.quiet.since = now,
+            Input::Received { .. } => {
+                self.quiet.since = now;
+                self.suspicion = None;
+            }
             Input::Event { version } => self.advance(now, version),
             Input::Bookmark { version, .. } => {
                 watch.bookmarked = true;
@@ -234,6 +236,7 @@ impl Reflector {
         let Phase::Watching(watch) = &mut self.phase else { return };
         watch.heard = true;
         self.trouble = Trouble::default();
+        self.suspicion = None;
         self.quiet.since = now;
         self.last_event = Some(now);
         if !version.is_unset() {
@@ -244,10 +247,12 @@ impl Reflector {
 
     pub(super) fn watching_on_time(&mut self, now: Duration) {
         let Phase::Watching(watch) = &self.phase else { return };
-        if watch.live_since.is_some_and(|since| now >= self.healthy_at(since)) {
+        let live_since = watch.live_since;
+        if live_since.is_some_and(|since| now >= self.healthy_at(since)) {
             self.trouble.degraded = None;
             self.show_watching(now);
         }
+        let is_suspected = live_since.is_some_and(|since| now >= self.suspected_until(since));
         let Phase::Watching(watch) = &mut self.phase else { return };
         let Some(live_since) = watch.live_since else {
             if now >= watch.unopened_at(&self.config) {
@@ -265,7 +270,7 @@ impl Reflector {
             self.actions.push_back(Action::Close);
             let message = "the watch missed its bookmarks: the connection seems dead";
             self.watch_failed(now, Failure::new(FailureKind::Timeout, message));
-        } else if let Some(suspicion) = watch.suspicion.take_if(|suspicion| now >= suspicion.until) {
+        } else if let Some(suspicion) = self.suspicion.take_if(|_| is_suspected) {
             let asked = watch.asked;
             self.has_watched(now.saturating_sub(live_since));
             self.actions.push_back(Action::Close);
@@ -320,9 +325,8 @@ impl Reflector {
         if checked || self.lists.due > now {
             return;
         }
-        let Phase::Watching(watch) = &mut self.phase else { return };
         let until = now.saturating_add(self.config.deaf_after);
-        watch.suspicion = Some(Suspicion { version, until });
+        self.suspicion = Some(Suspicion { version, until });
     }
 
     /// Whether the watch before a list was deaf: it kept silent about what the list has.
@@ -359,7 +363,8 @@ impl Reflector {
         let Phase::Watching(watch) = &self.phase else { return };
         let opened = watch.live_since.is_some();
         let end = self.watch_is_over(now, Some(&failure));
-        if end == End::Useless && self.trouble.degraded.is_some() {
+        let is_unread = matches!(failure.kind, FailureKind::Malformed | FailureKind::Undecodable);
+        if end != End::Lived && !is_unread && self.trouble.degraded.is_some() {
             return self.watch_failed_again(now, failure);
         }
         match failure.kind {

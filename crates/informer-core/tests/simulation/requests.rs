@@ -209,7 +209,7 @@ impl World {
         assert!(self.ledger.current == Current::Watch || self.ledger.live_since.is_some(), "G26: no watch");
         let silent = self.now.saturating_sub(self.ledger.quiet_since);
         let open = self.now.saturating_sub(self.ledger.live_since.unwrap_or(self.now));
-        let due = silent >= Duration::from_secs(120) && open >= Duration::from_secs(10);
+        let due = silent >= Duration::from_secs(120) && open >= Duration::from_secs(2);
         assert!(due, "G26: a probe after {silent:?}, {open:?} of them of this watch");
         self.ledger.quiet_since = self.now;
         assert!(self.now >= self.ledger.probe_waits, "G28: a probe before its Retry-After");

@@ -31,7 +31,7 @@ impl World {
                 let open = now.saturating_sub(ledger.asked);
                 assert!(open < ledger.timeout + seconds(10), "G29: a watch open for {open:?}");
                 assert!(!ledger.bookmarks_seen || silent < seconds(180), "G29: silent for {silent:?}");
-                let live = ledger.live_since.unwrap_or(now) + seconds(10);
+                let live = ledger.live_since.unwrap_or(now) + seconds(2);
                 let due = (ledger.quiet_since + seconds(120)).max(live).max(ledger.probe_waits);
                 assert!(now < due, "G26: a probe was due at {due:?}");
             }

@@ -30,6 +30,9 @@ pub use format::WireFormat;
 /// How much of an error's body is read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 
+/// How long an error waits for discovery to say which resource may be meant.
+const ADVICE_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// Lists and watches one resource in one scope on an API server.
 ///
 /// Requests go through [`Client::send`], so authentication, TLS, proxies and tracing are the client's. The
@@ -202,9 +205,8 @@ impl KubeSource {
     /// For a resource that the server does not serve: which one the program may mean.
     async fn what_was_meant(&self) -> String {
         let Resource { group, version, plural, kind, .. } = &self.target.resource;
-        let Ok(known) = Discovery::fetch_group_version_once(&self.client, group, version).await else {
-            return String::new();
-        };
+        let fetch = Discovery::fetch_group_version_once(&self.client, group, version);
+        let Ok(Ok(known)) = tokio::time::timeout(ADVICE_TIMEOUT, fetch).await else { return String::new() };
         let Err(unknown) = known.require(group, version, plural) else { return String::new() };
         let same_kind = known.resources().iter().find(|it| it.resource.kind == *kind);
         let meant =
