@@ -429,7 +429,7 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     }
 }
 
-/// An index under way; given up when it is dropped, unless it is complete.
+/// An index being built; abandoned when this is dropped, unless it is complete.
 struct BuildingIndex<'a, T> {
     shared: &'a Shared<T>,
     index: &'a Index<T>,

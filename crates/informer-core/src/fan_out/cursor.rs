@@ -50,8 +50,8 @@ impl<T> Cursor<T> {
         !self.is_resync
     }
 
-    /// Takes in a change of a key that it has still to give; what is left of it is to be queued. For the reader of an
-    /// initial set the history of the key begins here; a resync leaves the key to the change.
+    /// Merges a change into the walk if it concerns a key not given yet, and returns what has to be queued. In an initial
+    /// set the changed state is given as the key's first one; in a resync the change is queued, and the key is skipped.
     pub(super) fn pass(&mut self, event: Event<T>) -> Option<Event<T>> {
         if !self.is_ahead(event.key()) {
             return Some(event);

@@ -35,9 +35,9 @@ pub struct EventQueue<T> {
     merged: u64,
     /// The initial set has been given.
     begun: bool,
-    /// The size of the batch that is out, until its handler has returned from all of it.
+    /// Events of the batch being handled; zero once the handler has returned from all of them.
     in_hand: usize,
-    /// That batch is of a resync.
+    /// Whether that batch belongs to a resync.
     resync_in_hand: bool,
     synced: bool,
     closed: bool,

@@ -50,7 +50,7 @@ pub(super) struct Suspicion {
     until: Duration,
 }
 
-/// A watch that kept silent although the server had `version` for a while.
+/// A watch that stayed silent although the server had reached `version`.
 #[derive(Debug)]
 pub(super) struct SilentWatch {
     version: ResourceVersion,

@@ -68,7 +68,7 @@ impl<K: Key + Sync + fmt::Debug> WorkQueue<K> {
     }
 }
 
-/// The most characters of a failure that are logged.
+/// Maximum length of a logged failure, in characters.
 const MAX_FAILURE: usize = 300;
 
 /// The first line of what an error says, and of an API server's refusal its reason and code besides: the client's own

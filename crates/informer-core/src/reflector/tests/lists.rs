@@ -254,7 +254,7 @@ fn g26_a_page_size_that_was_asked_for_holds_for_relists_too() {
     let mut script = Script::watching(ReflectorConfig { page_relists: true, page_size: Some(7), ..plain() });
     script.give(failed(FailureKind::Expired)).wait_backoff(1);
     script.expect(begin(true)).expect(list("10", Some(7))).give(page("10", "a"));
-    // But for a list whose pages were forgotten.
+    // The exception: a list whose continue token expired is asked for whole.
     script.expect(next_page("a", Some(7))).give(failed(FailureKind::Expired));
     script.expect(Action::AbandonReplace).expect(begin(true)).expect(list("10", None)).quiet();
 
