@@ -5,8 +5,8 @@
 use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-/// Counts the bytes requested from the allocator inside, now and at most. Rounding, headers and fragmentation
-/// of that allocator are not in the figures; the resident memory shows them.
+/// Counts the bytes requested from the allocator inside, now and at most. Rounding, headers and
+/// fragmentation of that allocator are not in the figures; the resident memory shows them.
 #[derive(Debug, Default)]
 pub struct Counting<A> {
     inner: A,
@@ -69,8 +69,9 @@ impl<A> Counting<A> {
     }
 }
 
-// SAFETY: every call is passed on unchanged to an allocator, and its answer is passed back unchanged. Counting
-// touches atomics only: it neither allocates nor unwinds (`+` cannot overflow: memory is finite).
+// SAFETY: every call is passed on unchanged to an allocator, and its answer is passed back
+// unchanged. Counting touches atomics only: it neither allocates nor unwinds (`+` cannot overflow:
+// memory is finite).
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `alloc`, which is the same.
@@ -97,7 +98,8 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        // SAFETY: `block` came from `inner` with this layout, and the caller vouches for `new_size`.
+        // SAFETY: `block` came from `inner` with this layout, and the caller vouches for
+        // `new_size`.
         let moved = unsafe { self.inner.realloc(block, layout, new_size) };
         if !moved.is_null() {
             // For a moment there may be both, which a high-water mark must not hide.
@@ -118,7 +120,8 @@ mod tests {
     fn what_is_freed_leaves_the_count_and_stays_in_the_peak() {
         let heap = Counting::new(System);
         let layout = Layout::array::<u8>(100).unwrap();
-        // SAFETY: the layout is not empty, and each block is freed once, with the layout it has then.
+        // SAFETY: the layout is not empty, and each block is freed once, with the layout it has
+        // then.
         unsafe {
             let block = heap.alloc(layout);
             let block = heap.realloc(block, layout, 300);

@@ -1,14 +1,13 @@
 //! What updates cost a synced client, and how late they reach its handler.
 //!
-//! `peers/etcd-writer` writes them: each new state says in the annotation [`SENT`] when it was sent, and a Pod called
-//! [`LAST`] is behind the last one of a burst.
+//! `peers/etcd-writer` writes them: each new state says in the annotation [`SENT`] when it was
+//! sent, and a Pod called [`LAST`] is behind the last one.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
-use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
 
 use crate::HEAP;
 use crate::cpu::of_process as cpu_time;
@@ -19,98 +18,73 @@ pub const SENT: &str = "benches.informer/sent";
 /// The name of the Pod behind the last update.
 pub const LAST: &str = "the-last-of-the-events";
 
-/// What one burst of updates cost one client, as it prints it. All times in microseconds.
+/// What the updates cost one client, as it prints it. All times in microseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EventFigures {
-    /// CPU time of the process, user and system, from when it was at rest before the first event until the last one.
+    /// CPU time of the process, user and system, from when it was at rest before the first event
+    /// until the last one.
     pub cpu_us: u64,
-    /// From the first event to the last.
-    pub wall_us: u64,
-    /// Of each event that the handler was given, from the sending of its state to that call. A drain does not know.
-    pub latencies: Option<Vec<u64>>,
-    /// Blocks allocated, where they are counted.
-    pub allocations: Option<usize>,
+    /// Of each event that the handler was given, from the sending of its state to that call.
+    pub latencies: Vec<u64>,
 }
 
-/// Takes the figures of one burst after another, from inside a handler.
+/// Takes the figures from inside a handler.
 #[derive(Debug)]
-pub struct Recorder {
-    burst: Mutex<Option<Burst>>,
-    done: UnboundedSender<EventFigures>,
-}
+pub struct Recorder(Mutex<State>);
 
 #[derive(Debug)]
-struct Burst {
-    cpu: Duration,
-    allocations: usize,
-    counted: bool,
-    first: Option<Instant>,
-    latencies: Vec<u64>,
+enum State {
+    /// Events are ignored.
+    Waiting(oneshot::Sender<EventFigures>),
+    Recording {
+        since: Duration,
+        latencies: Vec<u64>,
+        done: oneshot::Sender<EventFigures>,
+    },
+    Ended,
 }
 
 impl Recorder {
     /// One that ignores events until [`begin`](Self::begin), and where the figures come out.
     #[must_use]
-    pub fn new() -> (Self, UnboundedReceiver<EventFigures>) {
-        let (done, figures) = unbounded_channel();
-        (Self { burst: Mutex::new(None), done }, figures)
+    pub fn new() -> (Self, oneshot::Receiver<EventFigures>) {
+        let (done, figures) = oneshot::channel();
+        (Self(Mutex::new(State::Waiting(done))), figures)
     }
 
-    /// Begins a burst: the next event is the first one. Unless allocations shall be `counted`, they are not from here on,
-    /// since that takes time.
-    pub fn begin(&self, counted: bool) {
-        if !counted {
-            HEAP.stop();
-        }
-        *self.burst() = Some(Burst::begin(counted));
+    /// The next event is the first one. Allocations are not counted from here on, since that takes
+    /// time.
+    pub fn begin(&self) {
+        HEAP.stop();
+        let mut state = self.state();
+        *state = match std::mem::replace(&mut *state, State::Ended) {
+            // More than there are, so that it does not grow in between.
+            State::Waiting(done) => {
+                State::Recording { since: cpu_time(), latencies: Vec::with_capacity(1 << 13), done }
+            }
+            begun @ (State::Recording { .. } | State::Ended) => begun,
+        };
     }
 
     /// An event came with a state of this name and annotation [`SENT`].
     pub fn record(&self, name: &str, sent: Option<&str>) {
-        if name == LAST {
-            return self.end();
+        let mut state = self.state();
+        let State::Recording { latencies, .. } = &mut *state else { return };
+        if name != LAST {
+            return latencies.push(since(sent).as_micros() as u64);
         }
-        if let Some(burst) = self.burst().as_mut() {
-            burst.first.get_or_insert_with(Instant::now);
-            burst.latencies.push(since(sent).as_micros() as u64);
-        }
-    }
-
-    /// The burst has ended, for a client that is not given events one by one.
-    pub fn end(&self) {
-        if let Some(burst) = self.burst().take() {
-            // Whoever waits no more has had all that it wanted.
-            _ = self.done.send(burst.end());
+        if let State::Recording { since, latencies, done } =
+            std::mem::replace(&mut *state, State::Ended)
+        {
+            let cpu_us = cpu_time().saturating_sub(since).as_micros() as u64;
+            // The receiver is gone only when the program ends.
+            _ = done.send(EventFigures { cpu_us, latencies });
         }
     }
 
-    /// Bytes came, for a client that is not given events one by one.
-    pub fn received(&self) {
-        if let Some(burst) = self.burst().as_mut() {
-            burst.first.get_or_insert_with(Instant::now);
-        }
-    }
-
-    fn burst(&self) -> MutexGuard<'_, Option<Burst>> {
-        self.burst.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Burst {
-    fn begin(counted: bool) -> Self {
-        // More than any burst has, so that it does not grow in between.
-        let latencies = Vec::with_capacity(1 << 13);
-        Self { cpu: cpu_time(), allocations: HEAP.calls(), counted, first: None, latencies }
-    }
-
-    fn end(self) -> EventFigures {
-        EventFigures {
-            cpu_us: cpu_time().saturating_sub(self.cpu).as_micros() as u64,
-            wall_us: self.first.map_or(0, |first| first.elapsed().as_micros() as u64),
-            allocations: self.counted.then(|| HEAP.calls() - self.allocations),
-            latencies: (!self.latencies.is_empty()).then_some(self.latencies),
-        }
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -121,55 +95,25 @@ fn since(sent: Option<&str>) -> Duration {
     now.saturating_sub(sent.unwrap_or_default())
 }
 
-/// Prints the figures of so many bursts as they come. Another burst begins before each line, and must not come before that
-/// was read.
-///
-/// # Errors
-/// If there will be no more of them.
-///
-/// # Cancel safety
-/// What was printed stays so.
-pub async fn print_bursts(
-    recorder: &Recorder,
-    figures: &mut UnboundedReceiver<EventFigures>,
-    bursts: usize,
-) -> Result<()> {
-    for _ in 0..bursts {
-        let figures = figures.recv().await.context("the client ended")?;
-        let line = serde_json::to_string(&figures)?;
-        // Whoever reads the line may be faster than what comes after it.
-        recorder.begin(figures.allocations.is_some());
-        println!("{line}");
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn bursts_begin_when_told_and_end_with_the_last_pod() {
+    fn what_comes_between_the_beginning_and_the_last_pod_is_recorded() {
         let (recorder, mut figures) = Recorder::new();
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
         let sent = format!("{:020}", (now - Duration::from_secs(5)).as_nanos());
         recorder.record("early", Some(&sent));
-        recorder.record(LAST, Some(&sent));
-        recorder.begin(true);
+        recorder.begin();
         recorder.record("a", Some(&sent));
         recorder.record("b", Some(&sent));
-        recorder.record(LAST, Some(&sent));
-        recorder.record("in between", Some(&sent));
-        recorder.begin(true);
-        recorder.received();
-        recorder.end();
-        let mut next = || figures.try_recv().unwrap();
-        let (first, second) = (next(), next());
-        let latencies = first.latencies.unwrap();
-        assert_eq!(latencies.len(), 2, "what came before it began is not in it");
-        assert!(latencies.iter().all(|late| *late >= 5_000_000));
-        assert_eq!(second.latencies, None);
         assert!(figures.try_recv().is_err());
+        recorder.record(LAST, Some(&sent));
+        recorder.record("late", Some(&sent));
+        let latencies = figures.try_recv().unwrap().latencies;
+        assert_eq!(latencies.len(), 2);
+        assert!(latencies.iter().all(|late| *late >= 5_000_000));
     }
 
     #[test]

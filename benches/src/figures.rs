@@ -8,18 +8,10 @@ use serde::{Deserialize, Serialize};
 pub enum Kept {
     /// As the type of all fields: `k8s_openapi`'s, or client-go's.
     Typed,
-    /// As metadata only, which is all that the server sends.
-    Metadata,
-    /// As a struct of ten fields.
-    TenFields,
-    /// As a tree of values, whatever the type: `DynamicObject`, or client-go's `Unstructured`.
-    Dynamic,
     /// As the bytes of the whole object, decoded on access as a typed one.
     Lazy,
-    /// As the bytes of the metadata, which are all that the server sends.
-    LazyMetadata,
-    /// As the bytes of the whole object, decoded on access as a tree of values.
-    LazyDynamic,
+    /// As metadata only, which is all that the server sends.
+    Metadata,
 }
 
 /// How the first list comes.
@@ -48,12 +40,6 @@ pub enum Phase {
     First,
     /// A relist after that.
     Relist,
-    /// The same bytes thrown away.
-    Drain,
-    /// Each object of a synced informer written as JSON.
-    Json,
-    /// Each object of a synced informer decoded.
-    Decode,
 }
 
 /// What one phase of one client cost. All sizes in bytes, all times in microseconds.
@@ -66,9 +52,7 @@ pub struct Figures {
     pub objects: usize,
     /// CPU time of the process, user and system, in this phase.
     pub cpu_us: u64,
-    /// Time that passed in this phase.
-    pub wall_us: u64,
-    /// Received since the start: of objects, or of bodies if it is a drain. Not every client knows.
+    /// Received since the start. Not every client knows.
     pub bytes: Option<u64>,
     /// Objects decoded in this phase.
     pub decoded: Option<u64>,
@@ -116,19 +100,9 @@ impl Kept {
     pub fn name(self) -> &'static str {
         match self {
             Self::Typed => "typed",
+            Self::Lazy => "`Lazy`",
             Self::Metadata => "metadata",
-            Self::TenFields => "ten fields",
-            Self::Dynamic => "dynamic",
-            Self::Lazy => "lazy",
-            Self::LazyMetadata => "lazy metadata",
-            Self::LazyDynamic => "lazy dynamic",
         }
-    }
-
-    /// Whether the server is asked for metadata only.
-    #[must_use]
-    pub fn is_metadata(self) -> bool {
-        matches!(self, Self::Metadata | Self::LazyMetadata)
     }
 }
 

@@ -1,23 +1,21 @@
-//! Benches of informer: what a synced informer costs, and what client-go's and kube-runtime's cost beside it.
+//! Benches of informer: what a synced informer costs, and what client-go's and kube-runtime's cost
+//! beside it.
 //!
 //! `cargo run --release -p informer-benches --bin heap` measures memory, with limits for CI;
-//! `cargo run --release -p informer-benches --bin side-by-side` measures memory and CPU time beside the peers;
-//! `cargo run --release -p informer-benches --bin in-process` measures what happens between the decoder and a handler or a
-//! reader. The figures of all three are in `RESULTS.md`.
+//! `cargo run --release -p informer-benches --bin in-process` measures reads, handlers and relists
+//! without a socket; `cargo run --release -p informer-benches --bin side-by-side` puts both beside
+//! the peers, and the ratios into `RESULTS.md`.
 //!
-//! What is measured runs in processes of its own: [`client`] is ours, `peers` has the others, and all of them print the
-//! same [`Figures`](figures::Figures).
+//! Each measured client runs in a process of its own: [`client`] is ours, `peers` has the others,
+//! and all of them print the same [`Figures`](figures::Figures).
 
 pub mod client;
 pub mod counting;
 pub mod cpu;
 pub mod events;
 pub mod figures;
-pub mod load;
 pub mod meter;
-pub mod numbers;
 pub mod resident;
-pub mod results_file;
 
 use counting::Counting;
 

@@ -1,8 +1,9 @@
 //! Measures a phase of the process from the inside.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Result;
+use serde::Serialize;
 
 use crate::HEAP;
 use crate::cpu::of_process as cpu_time;
@@ -14,28 +15,29 @@ use crate::resident::Resident;
 pub struct Meter {
     counted: bool,
     empty: usize,
-    began: (Duration, Instant),
-    took: (Duration, Duration),
+    began: Duration,
+    took: Duration,
 }
 
 impl Meter {
-    /// Begins the first phase. Unless the heap shall be `counted`, it is not from here on, since that takes time.
+    /// Begins the first phase. Unless the heap shall be `counted`, it is not from here on, since
+    /// that takes time.
     #[must_use]
     pub fn start(counted: bool) -> Self {
         if !counted {
             HEAP.stop();
         }
         HEAP.reset();
-        Self { counted, empty: HEAP.live(), began: (cpu_time(), Instant::now()), took: Default::default() }
+        Self { counted, empty: HEAP.live(), began: cpu_time(), took: Duration::ZERO }
     }
 
     /// The phase has reached its goal: what comes now, until the next one, takes none of its time.
     pub fn stop(&mut self) {
-        let (cpu, wall) = self.began;
-        self.took = (cpu_time().saturating_sub(cpu), wall.elapsed());
+        self.took = cpu_time().saturating_sub(self.began);
     }
 
-    /// Waits until nothing moves any more, and measures memory. The next phase begins when this returns.
+    /// Waits until nothing moves any more, and measures memory. The next phase begins when this
+    /// returns.
     ///
     /// # Errors
     /// As [`Resident::read`].
@@ -45,18 +47,16 @@ impl Meter {
     pub async fn finish(&mut self, phase: Phase, objects: usize) -> Result<Figures> {
         let settled = settle().await;
         let resident = Resident::read()?;
-        let (cpu, wall) = self.took;
         let heap = self.counted.then(|| Heap {
             settled: settled.saturating_sub(self.empty),
             over: Some(HEAP.peak().saturating_sub(settled)),
         });
         HEAP.reset();
-        self.began = (cpu_time(), Instant::now());
+        self.began = cpu_time();
         Ok(Figures {
             phase,
             objects,
-            cpu_us: cpu.as_micros() as u64,
-            wall_us: wall.as_micros() as u64,
+            cpu_us: self.took.as_micros() as u64,
             bytes: None,
             decoded: None,
             heap,
@@ -70,7 +70,7 @@ impl Meter {
 ///
 /// # Errors
 /// None that can be told.
-pub fn print(figures: &Figures) -> Result<()> {
+pub fn print(figures: &impl Serialize) -> Result<()> {
     println!("{}", serde_json::to_string(figures)?);
     Ok(())
 }
@@ -93,13 +93,12 @@ mod tests {
 
     #[test]
     fn time_is_that_of_the_phase_and_ends_with_it() {
-        let mut meter =
-            Meter { counted: true, empty: 0, began: (cpu_time(), Instant::now()), took: Default::default() };
-        while cpu_time() - meter.began.0 < Duration::from_millis(1) {}
+        let mut meter = Meter { counted: true, empty: 0, began: cpu_time(), took: Duration::ZERO };
+        while cpu_time() - meter.began < Duration::from_millis(1) {}
         meter.stop();
         let took = meter.took;
-        assert!(took.0 >= Duration::from_millis(1));
-        while cpu_time() - meter.began.0 < Duration::from_millis(2) {}
+        assert!(took >= Duration::from_millis(1));
+        while cpu_time() - meter.began < Duration::from_millis(2) {}
         assert_eq!(meter.took, took);
     }
 }

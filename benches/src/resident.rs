@@ -19,8 +19,8 @@ impl Resident {
     /// # Errors
     /// Where there is no such file: on anything but Linux.
     pub fn read() -> Result<Self> {
-        let status =
-            fs::read_to_string("/proc/self/status").context("resident memory is read on Linux only")?;
+        let status = fs::read_to_string("/proc/self/status")
+            .context("resident memory is read on Linux only")?;
         Ok(Self { now: field(&status, "VmRSS:")?, peak: field(&status, "VmHWM:")? })
     }
 }
@@ -28,7 +28,9 @@ impl Resident {
 fn field(status: &str, name: &str) -> Result<usize> {
     let line = status.lines().find_map(|line| line.strip_prefix(name));
     let kibibytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<usize>().ok());
-    kibibytes.map(|kibibytes| kibibytes * 1024).with_context(|| format!("/proc/self/status has no {name}"))
+    kibibytes
+        .map(|kibibytes| kibibytes * 1024)
+        .with_context(|| format!("/proc/self/status has no {name}"))
 }
 
 #[cfg(test)]

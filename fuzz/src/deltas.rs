@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use informer::fan_out::{RegistrationId, SharedQueue};
-use informer::store::{Index, Snapshot};
-use informer::{Delta, Event, Item, ObjectKey, Pipeline, ResourceVersion, Tombstone, Uid};
+use informer_core::fan_out::{RegistrationId, RegistrationQueue};
+use informer_core::store::{Index, Snapshot};
+use informer_core::{Delta, Event, Item, ObjectKey, Pipeline, ResourceVersion, Tombstone, Uid};
 
 /// What is stored: the identity, so that readers can check it, and a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,12 +17,12 @@ struct State {
 
 struct Reader {
     id: RegistrationId,
-    queue: SharedQueue<State>,
+    queue: RegistrationQueue<State>,
     view: BTreeMap<ObjectKey, Arc<State>>,
 }
 
-/// Whatever comes, the pipeline does not panic, every registration sees a legal history that ends in the store,
-/// indexes are exact, and old snapshots stay as they were.
+/// Whatever comes, the pipeline does not panic, every registration sees a legal history that ends
+/// in the store, indexes are exact, and old snapshots stay as they were.
 pub fn deltas(data: &[u8]) {
     let mut pipeline = Pipeline::<State>::new();
     let by_uid = Index::new("uid", |state: &State, out| out.push(state.uid.to_string()));
@@ -83,7 +83,7 @@ pub fn deltas(data: &[u8]) {
                 continue;
             }
             _ => {
-                let snapshot = pipeline.store().reader().snapshot();
+                let snapshot = pipeline.reader().snapshot();
                 let content = content(&snapshot);
                 kept = Some((snapshot, content));
                 continue;
@@ -91,7 +91,7 @@ pub fn deltas(data: &[u8]) {
         };
         pipeline.apply(now, [delta]);
         if has_index {
-            let snapshot = pipeline.store().reader().snapshot();
+            let snapshot = pipeline.reader().snapshot();
             for uid in 0..4 {
                 let value = uid.to_string();
                 let filed = snapshot.by_index(&by_uid, &value).expect("it was added");
@@ -108,7 +108,7 @@ pub fn deltas(data: &[u8]) {
     if let Some((snapshot, before)) = kept {
         assert_eq!(content(&snapshot), before, "G10");
     }
-    let end = content(&pipeline.store().reader().snapshot());
+    let end = content(&pipeline.reader().snapshot());
     for reader in &mut readers {
         reader.take(usize::MAX);
         if pipeline.has_synced() {

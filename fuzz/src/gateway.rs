@@ -1,4 +1,5 @@
-//! The query of the gateway's lists, included from the binary's sources so that kube need not be built.
+//! The query of the gateway's lists, included from the binary's sources so that kube need not be
+//! built.
 
 #[path = "../../crates/kubectl-informer/src/gateway/query.rs"]
 mod query;

@@ -1,5 +1,8 @@
 //! What the fuzz targets check, each a function of bytes that panics on a fault.
 
+// The gateway's query, which is included as a file, names selectors as the library does.
+extern crate self as informer;
+
 mod deltas;
 mod gateway;
 mod protobuf;
@@ -9,6 +12,7 @@ mod wire;
 
 pub use deltas::deltas;
 pub use gateway::gateway_query;
+pub use informer_core::selector::{FieldSelector, LabelSelector, ParseSelectorError};
 pub use protobuf::protobuf;
 pub use selectors::selectors;
 pub use typed::typed;

@@ -7,8 +7,8 @@ use k8s_protobuf::{
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// A message that becomes JSON becomes the same value when it is decoded, has the same fields when they are read by their
-/// paths, and is written as what becomes the same JSON.
+/// A message that becomes JSON becomes the same value when it is decoded, has the same fields when
+/// they are read by their paths, and is written as what becomes the same JSON.
 pub fn protobuf(data: &[u8]) {
     // A key that serde_json keeps for itself.
     if data.windows(20).any(|text| text == b"$serde_json::private") {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use informer::selector::{FieldSelector, LabelSelector};
+use informer_core::selector::{FieldSelector, LabelSelector};
 
 /// A selector that parses prints as one that parses to the same, and matches the same.
 pub fn selectors(data: &[u8]) {

@@ -1,4 +1,4 @@
-module github.com/informer-rs/informer/tests/real-cluster
+module example.com/informer/tests/real-cluster
 
 go 1.26.0
 

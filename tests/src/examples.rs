@@ -166,16 +166,26 @@ struct Built {
 
 fn built() -> anyhow::Result<Built> {
     static BUILT: OnceLock<Result<Built, String>> = OnceLock::new();
-    BUILT.get_or_init(|| build().map_err(|error| format!("{error:#}"))).clone().map_err(anyhow::Error::msg)
+    BUILT
+        .get_or_init(|| build().map_err(|error| format!("{error:#}")))
+        .clone()
+        .map_err(anyhow::Error::msg)
 }
 
 fn build() -> anyhow::Result<Built> {
     let mut command = Command::new(env!("CARGO"));
-    command.args(["build", "-p", "informer", "--examples", "--message-format=json-render-diagnostics"]);
+    command.args([
+        "build",
+        "-p",
+        "informer",
+        "--examples",
+        "--message-format=json-render-diagnostics",
+    ]);
     if !cfg!(debug_assertions) {
         command.arg("--release");
     }
-    // What cargo says of this package to its tests would make the build scripts of others run again.
+    // What cargo says of this package to its tests would make the build scripts of others run
+    // again.
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
         if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
@@ -190,7 +200,8 @@ fn build() -> anyhow::Result<Built> {
         .context("cargo does not run")?;
     ensure!(output.status.success(), "the examples do not build, see above");
     let lines = output.stdout.split(|&byte| byte == b'\n');
-    let artifacts: Vec<Artifact> = lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
+    let artifacts: Vec<Artifact> =
+        lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
     let executable = artifacts
         .iter()
         .filter(|artifact| artifact.target.kind.iter().any(|kind| kind == "example"))
@@ -198,7 +209,8 @@ fn build() -> anyhow::Result<Built> {
         .context("cargo built no example")?;
     let folder = executable.parent().context("a file is in a folder")?.to_owned();
     let libraries = artifacts.into_iter().filter_map(|Artifact { target, filenames, .. }| {
-        let library = filenames.into_iter().find(|file| file.extension().is_some_and(|it| it == "rlib"))?;
+        let library =
+            filenames.into_iter().find(|file| file.extension().is_some_and(|it| it == "rlib"))?;
         // In the folder of the dependencies, where cargo keeps those of a library's own, too.
         let name = target.name.replace('-', "_");
         Some((name, library))
@@ -224,7 +236,10 @@ struct Target {
     name: String,
 }
 
-fn read(output: impl AsyncRead + Unpin + Send + 'static, lines: Arc<Mutex<Vec<String>>>) -> JoinHandle<()> {
+fn read(
+    output: impl AsyncRead + Unpin + Send + 'static,
+    lines: Arc<Mutex<Vec<String>>>,
+) -> JoinHandle<()> {
     let mut output = BufReader::new(output).lines();
     tokio::spawn(async move {
         while let Ok(Some(line)) = output.next_line().await {

@@ -50,7 +50,13 @@ pub fn pod(namespace: &str, name: &str, labels: &[(&str, &str)]) -> Pod {
 
 /// A [`Widget`] of the given colour and size.
 #[must_use]
-pub fn widget(namespace: &str, name: &str, labels: &[(&str, &str)], colour: &str, size: i64) -> Widget {
+pub fn widget(
+    namespace: &str,
+    name: &str,
+    labels: &[(&str, &str)],
+    colour: &str,
+    size: i64,
+) -> Widget {
     Widget {
         metadata: metadata(namespace, name, labels),
         spec: WidgetSpec { colour: colour.to_owned(), size },
@@ -92,8 +98,8 @@ pub async fn install_widgets(client: &Client) -> anyhow::Result<()> {
     eventually_ok("widgets.example.com is served", Duration::from_secs(30), list).await
 }
 
-/// Removes the definition of [`Widget`], and with it every Widget. Returns once it is gone. Not for a
-/// cluster that other tests share.
+/// Removes the definition of [`Widget`], and with it every Widget. Returns once it is gone. Not for
+/// a cluster that other tests share.
 ///
 /// # Errors
 ///
@@ -119,7 +125,8 @@ pub async fn create_namespace(client: &Client, name: &str) -> anyhow::Result<()>
         metadata: ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() },
         ..Namespace::default()
     };
-    let created = Api::<Namespace>::all(client.clone()).create(&PostParams::default(), &namespace).await;
+    let created =
+        Api::<Namespace>::all(client.clone()).create(&PostParams::default(), &namespace).await;
     ignore(409, created).with_context(|| format!("namespace {name}"))
 }
 

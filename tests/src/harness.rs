@@ -10,8 +10,8 @@
 //! });
 //! ```
 //!
-//! makes two tests, `a_pod_can_be_created::testkit` and `a_pod_can_be_created::real`. Bodies tell the
-//! arms apart only where the servers differ by nature.
+//! makes two tests, `a_pod_can_be_created::testkit` and `a_pod_can_be_created::real`. Bodies tell
+//! the arms apart only where the servers differ by nature.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -35,11 +35,12 @@ use crate::throttle::Throttled;
 
 /// Makes a test of a body for each arm, on a multi-threaded runtime.
 ///
-/// The body is `|arm| async { … }` with an [`Arm`] and the result `anyhow::Result<()>`. On the real arm
-/// all tests of a process share one cluster: a body works in namespaces of its own
+/// The body is `|arm| async { … }` with an [`Arm`] and the result `anyhow::Result<()>`. On the real
+/// arm all tests of a process share one cluster: a body works in namespaces of its own
 /// ([`Arm::namespace`]). A body that ends the server or its history begins with `own`, as in
-/// `on_both_arms!(own name, |arm| async { … })`, and gets a cluster for itself. One that begins with
-/// `flavours` runs on a `current_thread` runtime too, as two more tests of the same name in `one_thread`.
+/// `on_both_arms!(own name, |arm| async { … })`, and gets a cluster for itself. One that begins
+/// with `flavours` runs on a `current_thread` runtime too, as two more tests of the same name in
+/// `one_thread`.
 #[macro_export]
 macro_rules! on_both_arms {
     (own $name:ident, |$arm:ident| async $body:block) => {
@@ -104,9 +105,9 @@ pub struct Arm {
 }
 
 impl Arm {
-    /// An arm on a test server of its own, which refuses objects in namespaces that do not exist, as
-    /// the real one does. Its users `admin`, `viewer` and `nobody` have the rights they have there,
-    /// but `viewer` may read everything.
+    /// An arm on a test server of its own, which refuses objects in namespaces that do not exist,
+    /// as the real one does. Its users `admin`, `viewer` and `nobody` have the rights they have
+    /// there, but `viewer` may read everything.
     ///
     /// # Errors
     ///
@@ -118,7 +119,8 @@ impl Arm {
             server.auth().add_token(&token(user), user);
         }
         server.auth().deny_all("nobody", "*");
-        for verb in [Verb::Create, Verb::Update, Verb::Patch, Verb::Delete, Verb::DeleteCollection] {
+        for verb in [Verb::Create, Verb::Update, Verb::Patch, Verb::Delete, Verb::DeleteCollection]
+        {
             server.auth().deny("viewer", verb, "*");
         }
         let kubeconfig = testkit_kubeconfig(&server.url());
@@ -196,8 +198,8 @@ impl Arm {
         Ok(Recorder::around(self.client().await?))
     }
 
-    /// A client that goes around the proxy: the one that changes objects, also during an outage, and
-    /// that asks what is true.
+    /// A client that goes around the proxy: the one that changes objects, also during an outage,
+    /// and that asks what is true.
     #[must_use]
     pub fn direct(&self) -> &Client {
         &self.direct
@@ -238,8 +240,8 @@ impl Arm {
     /// New ones are welcome.
     ///
     /// As after any break, the next request of a client may still take a dead connection from its
-    /// pool and fail; this holds for [`end_outage`](Self::end_outage), [`compact`](Self::compact) and
-    /// [`start_server`](Self::start_server) too. Try it again, for example with
+    /// pool and fail; this holds for [`end_outage`](Self::end_outage), [`compact`](Self::compact)
+    /// and [`start_server`](Self::start_server) too. Try it again, for example with
     /// [`eventually_ok`](crate::helpers::eventually_ok).
     pub async fn cut_watches(&self) {
         self.proxy.cut().await;
@@ -307,8 +309,8 @@ impl Arm {
         }
     }
 
-    /// Keeps what the server holds now, for [`restore`](Self::restore); on the real arm in place of what was kept
-    /// before. Needs a cluster of its own.
+    /// Keeps what the server holds now, for [`restore`](Self::restore); on the real arm in place of
+    /// what was kept before. Needs a cluster of its own.
     ///
     /// # Errors
     ///
@@ -320,8 +322,9 @@ impl Arm {
         }
     }
 
-    /// Puts the server back to what was [saved](Self::save), as one restores a backup of etcd: what was written
-    /// since is gone, and versions go back. Open watches break. Needs a cluster of its own.
+    /// Puts the server back to what was [saved](Self::save), as one restores a backup of etcd: what
+    /// was written since is gone, and versions go back. Open watches break. Needs a cluster of its
+    /// own.
     ///
     /// # Errors
     ///
@@ -337,8 +340,8 @@ impl Arm {
         }
     }
 
-    /// From now on requests of this user are answered with 401, as if its token had expired. The real API server
-    /// restarts for it; open watches break. Needs a cluster of its own.
+    /// From now on requests of this user are answered with 401, as if its token had expired. The
+    /// real API server restarts for it; open watches break. Needs a cluster of its own.
     ///
     /// # Errors
     ///
@@ -369,8 +372,8 @@ impl Arm {
         }
     }
 
-    /// From now on the server has too much to do for this user: requests are answered with 429, by API priority
-    /// and fairness on the real arm. Open watches go on.
+    /// From now on the server has too much to do for this user: requests are answered with 429, by
+    /// API priority and fairness on the real arm. Open watches go on.
     ///
     /// # Errors
     ///
@@ -408,7 +411,10 @@ impl fmt::Debug for Saved {
 
 impl fmt::Debug for Arm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Arm").field("name", &self.name()).field("proxy", &self.proxy).finish_non_exhaustive()
+        f.debug_struct("Arm")
+            .field("name", &self.name())
+            .field("proxy", &self.proxy)
+            .finish_non_exhaustive()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -12,8 +13,29 @@ use kube::client::Body;
 use serde::Deserialize;
 use tokio::time::{Instant, sleep};
 
-/// The collection as the server has it this moment: for each object, by `namespace/name` (or `name`),
-/// its UID and version. One unpaged LIST at version `""`, past every cache.
+/// Keeps a paused clock from moving by itself while this lives: for what handlers' threads do,
+/// which takes real time.
+#[derive(Debug)]
+pub struct HeldClock(#[expect(dead_code, reason = "its drop tells")] Sender<()>);
+
+/// Holds the clock: a paused one does not wait for handlers' threads, but for the runtime's
+/// blocking ones.
+#[must_use]
+pub fn hold_clock() -> HeldClock {
+    // Not for ever, so that a wait for what does not come times out.
+    hold_clock_for(Duration::from_secs(60))
+}
+
+/// As [`hold_clock`], for no longer than that.
+#[must_use]
+pub fn hold_clock_for(longest: Duration) -> HeldClock {
+    let (held, is_held) = channel();
+    tokio::task::spawn_blocking(move || is_held.recv_timeout(longest));
+    HeldClock(held)
+}
+
+/// The collection as the server has it this moment: for each object, by `namespace/name` (or
+/// `name`), its UID and version. One unpaged LIST at version `""`, past every cache.
 ///
 /// `path` is that of a list, such as `/api/v1/pods` or
 /// `/apis/apps/v1/namespaces/default/deployments?labelSelector=app%3Dweb`.
@@ -21,7 +43,10 @@ use tokio::time::{Instant, sleep};
 /// # Errors
 ///
 /// When the server refuses, or the answer is not a list.
-pub async fn raw_list(client: &Client, path: &str) -> anyhow::Result<BTreeMap<String, (String, String)>> {
+pub async fn raw_list(
+    client: &Client,
+    path: &str,
+) -> anyhow::Result<BTreeMap<String, (String, String)>> {
     let list = list(client, path).await?;
     let items = list.items.into_iter().map(|Item { metadata }| {
         let key = match metadata.namespace {
@@ -42,8 +67,8 @@ pub async fn current_version(client: &Client, path: &str) -> anyhow::Result<Stri
     Ok(list(client, path).await?.metadata.resource_version)
 }
 
-/// The first frame that a watch of this path from `version` brings, or `None` if there is none for a
-/// second. A refusal is brought as the ERROR frame it would have been.
+/// The first frame that a watch of this path from `version` brings, or `None` if there is none for
+/// a second. A refusal is brought as the ERROR frame it would have been.
 ///
 /// # Errors
 ///
@@ -149,12 +174,17 @@ pub fn differences<K: Ord + fmt::Debug, V: PartialEq + fmt::Debug>(
         .map(|(key, value)| format!("- {key:?} {value:?}"));
     let others = left.iter().filter_map(|(key, value)| match right.get(key) {
         None => Some(format!("+ {key:?} {value:?}")),
-        Some(expected) if expected != value => Some(format!("~ {key:?} {value:?}, not {expected:?}")),
+        Some(expected) if expected != value => {
+            Some(format!("~ {key:?} {value:?}, not {expected:?}"))
+        }
         Some(_) => None,
     });
     let lines: Vec<_> = missing.chain(others).collect();
     let shown = lines.iter().take(20).map(String::as_str).collect::<Vec<_>>().join("\n");
-    format!("{} differences (- missing, + too much, ~ other value), among them:\n{shown}", lines.len())
+    format!(
+        "{} differences (- missing, + too much, ~ other value), among them:\n{shown}",
+        lines.len()
+    )
 }
 
 async fn list(client: &Client, path: &str) -> anyhow::Result<List> {

@@ -1,10 +1,10 @@
-//! Observes an informer: what it gives a registration is checked event by event, and compared with the
-//! server at the end.
+//! Observes an informer: what it gives a registration is checked event by event, and compared with
+//! the server at the end.
 //!
 //! - [`History`] checks the events of one registration: G2 to G5, G8.
 //! - [`Observer`] is a registration, handler or stream, with its history.
-//! - [`Scene`] gives the informers of a scenario a runtime of their own, and ends the scenario: everything
-//!   equals the server, the status is sane, and no task lives on.
+//! - [`Scene`] gives the informers of a scenario a runtime of their own, and ends the scenario:
+//!   everything equals the server, the status is sane, and no task lives on.
 //!
 //! ```no_run
 //! # use informer::InformerOptions;
@@ -42,7 +42,7 @@ pub use kept::{Identified, Identity, Kept};
 pub use scene::{Observer, Scene};
 
 use crate::harness::Arm;
-use crate::helpers::{differences, eventually_ok, raw_list};
+use crate::helpers::{differences, eventually_ok, hold_clock_for, raw_list};
 
 /// Far above what anything takes: what is waited for comes, or something is broken.
 pub const DEADLINE: Duration = Duration::from_secs(60);
@@ -69,8 +69,8 @@ pub fn store_of<T: Identified>(informer: &SharedInformer<T>) -> anyhow::Result<C
     entries.collect()
 }
 
-/// Waits until the store holds exactly what the server lists at `path` (G1), and returns that. The server must
-/// be quiet by now.
+/// Waits until the store holds exactly what the server lists at `path` (G1), and returns that. The
+/// server must be quiet by now.
 ///
 /// # Errors
 ///
@@ -89,8 +89,13 @@ pub async fn converges<T: Identified>(
         ensure!(store == truth, "{}", differences(&store, &truth));
         Ok(())
     };
-    eventually_ok(&what, DEADLINE, equal).await.with_context(|| format!("{:#?}", informer.status()))?;
-    ensure!(truth == raw_list(arm.direct(), path).await?, "somebody still changes what is at {path}");
+    eventually_ok(&what, DEADLINE, equal)
+        .await
+        .with_context(|| format!("{:#?}", informer.status()))?;
+    ensure!(
+        truth == raw_list(arm.direct(), path).await?,
+        "somebody still changes what is at {path}"
+    );
     Ok(truth)
 }
 
@@ -110,8 +115,15 @@ pub async fn watches<T: Send + Sync + 'static>(informer: &SharedInformer<T>) -> 
         let (status, snapshot) = (informer.status(), informer.unsynced_store().snapshot());
         ensure!(status.has_synced && !informer.is_stopped(), "{status:#?}");
         ensure!(status.objects == snapshot.len(), "{} objects, but {status:#?}", snapshot.len());
-        ensure!(status.version == *snapshot.version(), "at {}, but {status:#?}", snapshot.version());
-        ensure!(status.stale.len() == (status.undecodable - status.unreadable).min(64), "{status:#?}");
+        ensure!(
+            status.version == *snapshot.version(),
+            "at {}, but {status:#?}",
+            snapshot.version()
+        );
+        ensure!(
+            status.stale.len() == (status.undecodable - status.unreadable).min(64),
+            "{status:#?}"
+        );
         let panics: u64 = status.registrations.iter().map(|one| one.panics).sum();
         ensure!(panics <= status.counters.handler_panics, "{status:#?}");
         Ok(())
@@ -139,5 +151,7 @@ pub async fn comes_true(what: &str, mut condition: impl FnMut() -> bool) -> anyh
 ///
 /// When `future` is not ready within [`DEADLINE`].
 pub async fn soon<O>(what: &str, future: impl Future<Output = O>) -> anyhow::Result<O> {
+    // A paused clock gives handlers' threads that much time of the system's.
+    let _held = hold_clock_for(Duration::from_millis(250));
     timeout(DEADLINE, future).await.with_context(|| format!("not within {DEADLINE:?}: {what}"))
 }

@@ -34,7 +34,14 @@ impl Proxy {
         let (orders, taken) = mpsc::unbounded_channel();
         let accepted = Arc::new(AtomicUsize::new(0));
         let open = Arc::new(AtomicUsize::new(0));
-        tokio::spawn(run(listener, address, target, taken, Arc::clone(&accepted), Arc::clone(&open)));
+        tokio::spawn(run(
+            listener,
+            address,
+            target,
+            taken,
+            Arc::clone(&accepted),
+            Arc::clone(&open),
+        ));
         Ok(Self { address, orders, accepted, open })
     }
 

@@ -1,16 +1,17 @@
 //! A real etcd and kube-apiserver, started for a test and ended with it.
 //!
-//! The processes belong to `tests/real-cluster/cluster run`, a script that takes its orders on stdin
-//! and ends them all, and their folder, when stdin closes: whatever kills the test process, nothing
-//! stays behind.
+//! The processes belong to `tests/real-cluster/cluster run`, a script that takes its orders on
+//! stdin and ends them all, and their folder, when stdin closes: whatever kills the test process,
+//! nothing stays behind.
 //!
 //! Three users exist: `admin` may do everything, `viewer` may get, list and watch Pods in namespace
 //! `default`, `nobody` may do nothing. No controllers, scheduler or kubelet run: what a Deployment
 //! would create, the test creates, and it writes status itself.
 //!
 //! What to know of its history: the API server answers watches from a cache that starts anew with
-//! it. So an etcd compaction alone expires no watch, and after a restart a watch from an old version
-//! is Expired whether etcd was compacted or not. [`RealCluster::forget_history`] makes sure of it.
+//! it. So an etcd compaction alone expires no watch, and after a restart a watch from an old
+//! version is Expired whether etcd was compacted or not. [`RealCluster::forget_history`] makes sure
+//! of it.
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Write};
@@ -71,8 +72,8 @@ impl RealCluster {
     }
 
     /// The cluster that all tests of this process share, started by the first one that asks; `None`
-    /// as for [`start`](Self::start). Tests keep to namespaces of their own there, and leave the API
-    /// server running.
+    /// as for [`start`](Self::start). Tests keep to namespaces of their own there, and leave the
+    /// API server running.
     ///
     /// # Errors
     ///
@@ -143,7 +144,8 @@ impl RealCluster {
         self.order("kill").await.map(drop)
     }
 
-    /// Asks the API server to end (`SIGTERM`) and returns once it is gone, killed after five seconds.
+    /// Asks the API server to end (`SIGTERM`) and returns once it is gone, killed after five
+    /// seconds.
     ///
     /// # Errors
     ///
@@ -172,8 +174,8 @@ impl RealCluster {
         self.start_apiserver().await
     }
 
-    /// Compacts etcd at its current revision, which is returned. Open and new watches go on: the API
-    /// server answers them from its cache.
+    /// Compacts etcd at its current revision, which is returned. Open and new watches go on: the
+    /// API server answers them from its cache.
     ///
     /// # Errors
     ///
@@ -203,8 +205,9 @@ impl RealCluster {
         self.order("save").await.map(drop)
     }
 
-    /// Puts etcd back to what was [saved](Self::save), as one restores a backup, and starts the API server on it:
-    /// everything written since is gone, and versions go back. Returns once the server is ready.
+    /// Puts etcd back to what was [saved](Self::save), as one restores a backup, and starts the API
+    /// server on it: everything written since is gone, and versions go back. Returns once the
+    /// server is ready.
     ///
     /// # Errors
     ///
@@ -236,7 +239,10 @@ impl RealCluster {
     /// # Errors
     ///
     /// When kubectl fails, with what it says.
-    pub async fn kubectl<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> anyhow::Result<String> {
+    pub async fn kubectl<'a>(
+        &self,
+        arguments: impl IntoIterator<Item = &'a str>,
+    ) -> anyhow::Result<String> {
         let mut command = Command::new(binaries()?.join("kubectl"));
         command
             .args(arguments)
@@ -246,7 +252,8 @@ impl RealCluster {
             .arg(self.folder.join("kubectl-cache"))
             .stdin(Stdio::null());
         let shown = format!("{command:?}");
-        let output = spawn_blocking(move || command.output()).await?.context("kubectl does not run")?;
+        let output =
+            spawn_blocking(move || command.output()).await?.context("kubectl does not run")?;
         ensure!(output.status.success(), "{shown}: {}", String::from_utf8_lossy(&output.stderr));
         Ok(String::from_utf8(output.stdout)?)
     }
@@ -256,7 +263,8 @@ impl RealCluster {
         ensure!(status.success(), "the real cluster's binaries cannot be built, see above");
         let supervisor = Supervisor::start()?;
         let folder = supervisor.folder.clone();
-        let read = |name| std::fs::read_to_string(folder.join(name)).map(|text| text.trim().to_owned());
+        let read =
+            |name| std::fs::read_to_string(folder.join(name)).map(|text| text.trim().to_owned());
         let (url, etcd_url) = (read("url")?, read("etcd-url")?);
         Ok(Self { folder, url, etcd_url, supervisor: Arc::new(Mutex::new(supervisor)) })
     }
@@ -296,8 +304,10 @@ pub async fn client_of(kubeconfig: &Path, context: Option<&str>) -> anyhow::Resu
 /// As `client_of`.
 pub async fn config_of(kubeconfig: &Path, context: Option<&str>) -> anyhow::Result<kube::Config> {
     let file = Kubeconfig::read_from(kubeconfig)?;
-    let options =
-        KubeConfigOptions { context: context.map(ToOwned::to_owned), ..KubeConfigOptions::default() };
+    let options = KubeConfigOptions {
+        context: context.map(ToOwned::to_owned),
+        ..KubeConfigOptions::default()
+    };
     Ok(kube::Config::from_custom_kubeconfig(file, &options).await?)
 }
 
@@ -319,7 +329,8 @@ impl Supervisor {
             .context("bash does not run")?;
         let answers = BufReader::new(child.stdout.take().context("stdout is piped")?);
         let mut started = Self { child, answers, folder: PathBuf::new() };
-        started.folder = PathBuf::from(started.answer("ready ").context("the real cluster does not start")?);
+        started.folder =
+            PathBuf::from(started.answer("ready ").context("the real cluster does not start")?);
         Ok(started)
     }
 

@@ -97,7 +97,8 @@ impl Recorder {
 }
 
 impl Sent {
-    /// The value of a query parameter, empty where it is missing. Not decoded: for numbers and words.
+    /// The value of a query parameter, empty where it is missing. Not decoded: for numbers and
+    /// words.
     #[must_use]
     pub fn parameter(&self, name: &str) -> &str {
         let pairs = self.query.split('&').filter_map(|pair| pair.split_once('='));

@@ -1,8 +1,9 @@
 //! An HTTP proxy before an API server, which ends watches cleanly or takes a frame out of them.
 //!
-//! [`Proxy`](crate::proxy::Proxy) breaks connections and knows nothing of what they carry. This one speaks plain
-//! HTTP/1.1 and adds TLS and credentials itself, so that any client can use it at a bare URL; it also counts what
-//! it is asked. It knows the frames of watches in JSON and in protobuf, which client-go asks for by default.
+//! [`Proxy`](crate::proxy::Proxy) breaks connections and knows nothing of what they carry. This one
+//! speaks plain HTTP/1.1 and adds TLS and credentials itself, so that any client can use it at a
+//! bare URL; it also counts what it is asked. It knows the frames of watches in JSON and in
+//! protobuf, which client-go asks for by default.
 
 use std::convert::Infallible;
 use std::io;
@@ -13,7 +14,9 @@ use std::time::Instant;
 use anyhow::Context;
 use bytes::{Bytes, BytesMut};
 use futures_util::stream::{self, Stream, StreamExt};
-use http::header::{AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING};
+use http::header::{
+    AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING,
+};
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Empty, Full, StreamBody};
@@ -68,7 +71,8 @@ struct Shared {
 type Answer = Response<UnsyncBoxBody<Bytes, kube::Error>>;
 
 impl ReverseProxy {
-    /// Listens on a free port of the loopback interface, and passes requests on as the user of `config`.
+    /// Listens on a free port of the loopback interface, and passes requests on as the user of
+    /// `config`.
     ///
     /// # Errors
     ///
@@ -77,7 +81,8 @@ impl ReverseProxy {
         // What the server answers is for the client to see.
         config.default_retry = false;
         let client = Client::try_from(config)?;
-        let shared = Arc::new(Shared { client, fault: Mutex::default(), requests: Mutex::default() });
+        let shared =
+            Arc::new(Shared { client, fault: Mutex::default(), requests: Mutex::default() });
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
         let accepting = tokio::spawn(accept(listener, Arc::clone(&shared))).abort_handle();
@@ -145,11 +150,16 @@ impl Shared {
         let (mut head, body) = request.into_parts();
         let asked = Asked::by(head.uri.query().unwrap_or_default());
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).push((Instant::now(), asked));
-        remove(&mut head.headers, &[HOST, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING]);
+        remove(
+            &mut head.headers,
+            &[HOST, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING],
+        );
         let body = Body::from(body.collect().await?.to_bytes().to_vec());
         // The client's base URL goes before a path.
-        head.uri = head.uri.path_and_query().context("a request without a path")?.as_str().parse()?;
-        let (mut head, body) = self.client.send(Request::from_parts(head, body)).await?.into_parts();
+        head.uri =
+            head.uri.path_and_query().context("a request without a path")?.as_str().parse()?;
+        let (mut head, body) =
+            self.client.send(Request::from_parts(head, body)).await?.into_parts();
         remove(&mut head.headers, &[CONNECTION, TRANSFER_ENCODING]);
         let framing = Framing::of(&head.headers);
         let fault = match asked {
@@ -162,10 +172,12 @@ impl Shared {
             WatchFault::None => body.boxed_unsync(),
             WatchFault::CloseAtOnce => Empty::new().map_err(|never| match never {}).boxed_unsync(),
             WatchFault::CloseAfterFirstFrame => from_frames(frames(body, framing).take(1)),
-            WatchFault::DropInitialEventsEnd => from_frames(frames(body, framing).filter(|frame| {
-                let keep = !frame.as_ref().is_ok_and(|frame| ends_initial_events(frame));
-                std::future::ready(keep)
-            })),
+            WatchFault::DropInitialEventsEnd => {
+                from_frames(frames(body, framing).filter(|frame| {
+                    let keep = !frame.as_ref().is_ok_and(|frame| ends_initial_events(frame));
+                    std::future::ready(keep)
+                }))
+            }
         };
         Ok(Response::from_parts(head, body))
     }
@@ -214,7 +226,8 @@ enum Framing {
 
 impl Framing {
     fn of(headers: &HeaderMap) -> Self {
-        let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let kind =
+            headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
         if kind.contains("protobuf") { Self::Lengths } else { Self::Lines }
     }
 
@@ -235,7 +248,10 @@ fn from_frames(
 }
 
 /// Cuts a body into frames.
-fn frames(body: Body, framing: Framing) -> impl Stream<Item = Result<Bytes, kube::Error>> + Send + 'static {
+fn frames(
+    body: Body,
+    framing: Framing,
+) -> impl Stream<Item = Result<Bytes, kube::Error>> + Send + 'static {
     let state = (body.into_data_stream(), BytesMut::new());
     stream::try_unfold(state, move |(mut body, mut rest)| async move {
         loop {
@@ -296,7 +312,9 @@ mod tests {
         assert_eq!(Framing::Lengths.first(b"\0\0"), None);
         let bookmark = b"\n\x08BOOKMARK\x12...\x19k8s.io/initial-events-end\x12\x04true";
         assert!(ends_initial_events(bookmark));
-        assert!(!ends_initial_events(b"\n\x05ADDED\x12...\x19k8s.io/initial-events-end\x12\x04true"));
+        assert!(!ends_initial_events(
+            b"\n\x05ADDED\x12...\x19k8s.io/initial-events-end\x12\x04true"
+        ));
         assert!(!ends_initial_events(b"\n\x08BOOKMARK\x12..."));
     }
 
@@ -306,7 +324,8 @@ mod tests {
             let pod = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name } });
             server.cluster().create(&pod).unwrap();
         }
-        let proxy = ReverseProxy::start(kube::Config::new(server.url().parse().unwrap())).await.unwrap();
+        let proxy =
+            ReverseProxy::start(kube::Config::new(server.url().parse().unwrap())).await.unwrap();
         (server, proxy)
     }
 

@@ -40,12 +40,14 @@ enum How {
 impl Throttled {
     pub(crate) async fn begin(arm: &Arm, user: &str) -> anyhow::Result<Self> {
         if let Some(server) = arm.test_server() {
-            let busy = |verb| server.faults().inject(Fault::too_many_requests().retry_after(1).on(verb));
+            let busy =
+                |verb| server.faults().inject(Fault::too_many_requests().retry_after(1).on(verb));
             return Ok(Self(How::Faults([Verb::List, Verb::Watch].map(busy).into())));
         }
         let name = format!("reject-{user}");
         let (levels, schemas) = configuration(arm.direct());
-        // No seats, and none to borrow or to lend; but a single request at a time is served nevertheless.
+        // No seats, and none to borrow or to lend; but a single request at a time is served
+        // nevertheless.
         let level = json!({
             "metadata": { "name": name },
             "spec": { "type": "Limited", "limited": {
@@ -73,7 +75,8 @@ impl Throttled {
             let holder = tokio::spawn(hold_seat(client.clone()));
             // Whether the seat is taken shows only in what happens to others.
             let rejected = async || is_answered_with(&client, 429).await;
-            let outcome = eventually_ok("the seat is taken", Duration::from_secs(2), rejected).await;
+            let outcome =
+                eventually_ok("the seat is taken", Duration::from_secs(2), rejected).await;
             if outcome.is_err() {
                 holder.abort();
             }
@@ -99,25 +102,32 @@ impl Throttled {
             }
         }
         let client = impatient_client(arm, user).await?;
-        eventually_ok("the user is served", SOON, async || is_answered_with(&client, 200).await).await
+        eventually_ok("the user is served", SOON, async || is_answered_with(&client, 200).await)
+            .await
     }
 }
 
-/// A client that takes the first answer, and whose connections live on when those through the proxy are cut.
+/// A client that takes the first answer, and whose connections live on when those through the proxy
+/// are cut.
 async fn impatient_client(arm: &Arm, user: &str) -> anyhow::Result<Client> {
-    let kubeconfig = arm.real_cluster().map_or_else(|| arm.kubeconfig(), RealCluster::kubeconfig_path);
+    let kubeconfig =
+        arm.real_cluster().map_or_else(|| arm.kubeconfig(), RealCluster::kubeconfig_path);
     let mut config = config_of(&kubeconfig, Some(user)).await?;
     config.default_retry = false;
     Ok(Client::try_from(config)?)
 }
 
-/// Asks for something that every user may ask for, and never says what: the server waits for a minute.
+/// Asks for something that every user may ask for, and never says what: the server waits for a
+/// minute.
 async fn hold_seat(client: Client) -> anyhow::Result<()> {
     loop {
         let never = tower::service_fn(|_: Request<Body>| async {
-            Ok::<_, Infallible>(Response::new(StreamBody::new(stream::pending::<Result<_, Infallible>>())))
+            Ok::<_, Infallible>(Response::new(StreamBody::new(stream::pending::<
+                Result<_, Infallible>,
+            >())))
         });
-        let endless = Client::new(never, "default").send(Request::new(Body::empty())).await?.into_body();
+        let endless =
+            Client::new(never, "default").send(Request::new(Body::empty())).await?.into_body();
         let request = Request::post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews")
             .header("content-type", "application/json")
             .body(endless)?;

@@ -6,8 +6,9 @@ use informer::source::WireFormat;
 
 use crate::recorder::{Recorder, Sent};
 
-/// The environment's variable that says in which format the informers of a [`Scene`](crate::observe::Scene) ask:
-/// `json` or `protobuf`. Without it they do as they do without being told.
+/// The environment's variable that says in which format the informers of a
+/// [`Scene`](crate::observe::Scene) ask: `json` or `protobuf`. Without it they do as they do
+/// without being told.
 pub const VARIABLE: &str = "INFORMER_WIRE_FORMAT";
 
 /// What [`VARIABLE`] asks for.
@@ -38,18 +39,23 @@ pub fn asked_for_custom_resources() -> anyhow::Result<WireFormat> {
 
 /// Has the factory's informers ask in this format.
 #[must_use]
-pub fn in_format(builder: SharedInformerFactoryBuilder, format: WireFormat) -> SharedInformerFactoryBuilder {
+pub fn in_format(
+    builder: SharedInformerFactoryBuilder,
+    format: WireFormat,
+) -> SharedInformerFactoryBuilder {
     builder.wire_format(format)
 }
 
-/// Checks that objects came as [`asked_for`]: in protobuf, but for those of custom resources, or all in JSON.
+/// Checks that objects came as [`asked_for`]: in protobuf, but for those of custom resources, or
+/// all in JSON.
 ///
 /// # Errors
 ///
 /// When any came otherwise.
 pub fn came_as_asked_for(recorder: &Recorder) -> anyhow::Result<()> {
     let format = asked_for()?;
-    let answered = recorder.all().into_iter().filter(|sent| sent.status == Some(200) && is_of_objects(sent));
+    let answered =
+        recorder.all().into_iter().filter(|sent| sent.status == Some(200) && is_of_objects(sent));
     for sent in answered {
         let content_type = sent.content_type.clone().unwrap_or_default();
         let wanted = match format {
@@ -67,7 +73,9 @@ pub fn came_as_asked_for(recorder: &Recorder) -> anyhow::Result<()> {
 
 /// Lists and watches, but no discovery.
 fn is_of_objects(sent: &Sent) -> bool {
-    sent.is_watch() || !sent.parameter("resourceVersion").is_empty() || !sent.parameter("limit").is_empty()
+    sent.is_watch()
+        || !sent.parameter("resourceVersion").is_empty()
+        || !sent.parameter("limit").is_empty()
 }
 
 /// The tests' own groups.

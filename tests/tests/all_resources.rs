@@ -20,8 +20,8 @@ use serde_json::json;
 /// For a hundred first lists at once.
 const SOON: Duration = Duration::from_secs(60);
 
-/// Resources that a server offers to list and watch, and then refuses. There are none on a 1.36 server;
-/// if one turns up, it is named here with the reason.
+/// Resources that a server offers to list and watch, and then refuses. There are none on a 1.36
+/// server; if one turns up, it is named here with the reason.
 const REFUSED: [&str; 0] = [];
 
 on_both_arms!(every_watchable_resource_syncs_through_for_resource, |arm| async {
@@ -56,7 +56,10 @@ on_both_arms!(every_watchable_resource_syncs_through_for_resource, |arm| async {
         "stars.v1.sky.example.com",
         "stars.v1beta1.sky.example.com",
     ] {
-        ensure!(resources.iter().any(|it| it.to_string() == expected), "no {expected} in {resources:?}");
+        ensure!(
+            resources.iter().any(|it| it.to_string() == expected),
+            "no {expected} in {resources:?}"
+        );
     }
 
     let synced = join_all(resources.iter().map(|resource| sync(&factory, resource))).await;
@@ -88,14 +91,18 @@ async fn sync(
     factory: &SharedInformerFactory,
     resource: &Resource,
 ) -> Result<SharedInformer<DynamicObject>, Error> {
-    let informer = factory.for_resource(&resource.group, &resource.version, &resource.plural).await?;
+    let informer =
+        factory.for_resource(&resource.group, &resource.version, &resource.plural).await?;
     informer.synced_within(SOON).await?;
     assert_eq!(informer.resource(), resource);
     Ok(informer)
 }
 
 /// Keys, UIDs and versions; some resources, such as the server's own Lease, never rest for long.
-async fn equals_raw_list(informer: &SharedInformer<DynamicObject>, direct: &Client) -> anyhow::Result<()> {
+async fn equals_raw_list(
+    informer: &SharedInformer<DynamicObject>,
+    direct: &Client,
+) -> anyhow::Result<()> {
     let resource = informer.resource();
     let lister = informer.synced().await?;
     let store = || -> BTreeMap<String, (String, String)> {
@@ -106,8 +113,10 @@ async fn equals_raw_list(informer: &SharedInformer<DynamicObject>, direct: &Clie
         lister.snapshot().iter().map(entry).collect()
     };
     let path = resource.path(None);
-    eventually_equal(&format!("{resource} is complete"), SOON, store, async || raw_list(direct, &path).await)
-        .await;
+    eventually_equal(&format!("{resource} is complete"), SOON, store, async || {
+        raw_list(direct, &path).await
+    })
+    .await;
     for object in lister.list() {
         let types = object.types.as_ref().with_context(|| format!("no kind in a {resource}"))?;
         assert_eq!((&types.kind, &types.api_version), (&resource.kind, &resource.api_version()));
@@ -145,7 +154,8 @@ async fn install_stars(client: &Client) -> anyhow::Result<()> {
     }
     // Discovery may take a moment longer.
     let known = async || {
-        let discovery = Discovery::fetch_group_version(client, "sky.example.com", "v1beta1").await?;
+        let discovery =
+            Discovery::fetch_group_version(client, "sky.example.com", "v1beta1").await?;
         discovery.require("sky.example.com", "v1beta1", "stars")?;
         let all = Discovery::fetch(client).await?;
         all.require("sky.example.com", "v1beta1", "stars")?;
@@ -156,9 +166,13 @@ async fn install_stars(client: &Client) -> anyhow::Result<()> {
 }
 
 async fn create_star(client: &Client, name: &str) -> anyhow::Result<()> {
-    let resource =
-        ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("sky.example.com", "v1", "Star"), "stars");
+    let resource = ApiResource::from_gvk_with_plural(
+        &GroupVersionKind::gvk("sky.example.com", "v1", "Star"),
+        "stars",
+    );
     let star = DynamicObject::new(name, &resource).data(json!({ "spec": { "magnitude": 4 } }));
-    Api::<DynamicObject>::all_with(client.clone(), &resource).create(&PostParams::default(), &star).await?;
+    Api::<DynamicObject>::all_with(client.clone(), &resource)
+        .create(&PostParams::default(), &star)
+        .await?;
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! What the compiler says of mistakes that types can see: our words, not its own, which change with its version.
+//! What the compiler says of mistakes that types can see: our words, not its own, which change with
+//! its version.
 
 use std::process::Command;
 
@@ -51,7 +52,9 @@ const RIGHT: &str = "
     impl informer::MetadataOnly for Own {}
     pub fn select(pods: &Lister<Own>) { let _ = pods.select(\"app=web\"); }
     pub fn kind(factory: &SharedInformerFactory) { let _ = factory.informer::<Pod>(); }
-    pub fn metadata() -> InformerOptions<Own> { InformerOptions::new().metadata_only() }
+    pub fn metadata() -> InformerOptions<Own> {
+        InformerOptions::of(informer::Representation::custom(\"own\", |_| Ok(Own))).metadata_only()
+    }
     pub fn dynamic() -> InformerOptions<DynamicObject> { InformerOptions::new().metadata_only() }
 ";
 
@@ -63,7 +66,10 @@ fn the_compiler_says_what_to_do_instead() -> anyhow::Result<()> {
     for (mistake, phrases) in MISTAKES {
         let said = compile(&libraries, mistake)?;
         for phrase in phrases {
-            ensure!(said.contains(phrase), "{phrase:?} is not in what is said of {mistake}\n{said}");
+            ensure!(
+                said.contains(phrase),
+                "{phrase:?} is not in what is said of {mistake}\n{said}"
+            );
         }
     }
     Ok(())
@@ -75,7 +81,16 @@ fn compile(libraries: &Libraries, source: &str) -> anyhow::Result<String> {
     let file = folder.path().join("source.rs");
     std::fs::write(&file, format!("{PRELUDE}{source}"))?;
     let mut command = Command::new("rustc");
-    command.args(["--edition", "2024", "--crate-type", "lib", "--emit", "metadata", "--cap-lints", "allow"]);
+    command.args([
+        "--edition",
+        "2024",
+        "--crate-type",
+        "lib",
+        "--emit",
+        "metadata",
+        "--cap-lints",
+        "allow",
+    ]);
     command.arg("--out-dir").arg(folder.path()).arg("-L").arg(libraries.dependencies());
     for name in ["informer", "kube", "k8s_openapi"] {
         command.arg("--extern").arg(format!("{name}={}", libraries.path(name)?.display()));

@@ -40,7 +40,7 @@ fn every_example_is_run_here_and_fits_on_a_page() -> anyhow::Result<()> {
     assert_eq!(names, run);
     for (name, source) in &sources {
         let lines = source.lines().count();
-        let most = if name == "controller" { 235 } else { 80 };
+        let most = if name == "controller" { 260 } else { 80 };
         ensure!(lines <= most, "{name}.rs has {lines} lines");
     }
     Ok(())
@@ -73,7 +73,8 @@ on_both_arms!(quickstart, |arm| async {
 
 on_both_arms!(pod_printer, |arm| async {
     create_namespace(arm.direct(), DEFAULT).await?;
-    let elsewhere = create_pod(&arm, &arm.namespace("elsewhere").await?, "printed-elsewhere", &[]).await?;
+    let elsewhere =
+        create_pod(&arm, &arm.namespace("elsewhere").await?, "printed-elsewhere", &[]).await?;
     let before = create_pod(&arm, DEFAULT, "printed-before", &[]).await?;
     let example = Example::run("pod_printer", &arm.kubeconfig(), &[]).await?;
     line(&example, &format!("add a pod: {before}")).await?;
@@ -115,7 +116,8 @@ on_both_arms!(pods_by_node, |arm| async {
     let name = create_pod(&arm, &namespace, "kept", &[]).await?;
     let ended = Example::run("pods_by_node", &arm.kubeconfig(), &["node-1"]).await?.end().await?;
     ensure!(ended.status.success(), "{ended:?}");
-    let place = ended.lines.iter().position(|line| line.starts_with(&format!("{namespace}/{name} runs ")));
+    let place =
+        ended.lines.iter().position(|line| line.starts_with(&format!("{namespace}/{name} runs ")));
     let place = place.with_context(|| format!("{ended:?}"))?;
     assert_eq!(ended.lines[place + 1], "  restarted 0 times");
     ensure!(ended.lines.iter().any(|line| line.ends_with(" pods run on node-1")), "{ended:?}");
@@ -135,10 +137,12 @@ on_both_arms!(list_after_sync, |arm| async {
     create_deployment(&arm, "kube-system", &format!("{first}-system"), &labels).await?;
 
     let selector = format!("listed-by={first}");
-    let ended = Example::run("list_after_sync", &arm.kubeconfig(), &[&selector]).await?.end().await?;
+    let ended =
+        Example::run("list_after_sync", &arm.kubeconfig(), &[&selector]).await?.end().await?;
     ensure!(ended.status.success(), "{ended:?}");
     let (head, rest) = ended.lines.split_first().context("it prints")?;
-    let (count, version) = head.split_once(" deployments at version ").context("the count and version")?;
+    let (count, version) =
+        head.split_once(" deployments at version ").context("the count and version")?;
     ensure!(count.parse::<usize>()? >= 4 && version.parse::<u64>()? > 0, "{ended:?}");
     let expected = [
         format!("kube-system/{first}-system"),
@@ -148,7 +152,8 @@ on_both_arms!(list_after_sync, |arm| async {
     ];
     assert_eq!(rest, expected);
 
-    let ended = Example::run("list_after_sync", &arm.kubeconfig(), &["a in b"]).await?.end().await?;
+    let ended =
+        Example::run("list_after_sync", &arm.kubeconfig(), &["a in b"]).await?.end().await?;
     ensure!(!ended.status.success() && ended.lines.concat().contains("Error: "), "{ended:?}");
     Ok(())
 });
@@ -169,7 +174,10 @@ on_both_arms!(deploy_gateway, |arm| async {
     assert_eq!(gateway.names("/deploy?labels[k8s-app]=nobody").await?, names([]));
     ensure!(gateway.names("/deploy").await?.contains("none"), "all of them");
     let (code, text) = gateway.get("/deploy?colour=red").await?;
-    assert_eq!((code, text.as_str()), (400, "unknown parameter \"colour\": write labels[key]=value"));
+    assert_eq!(
+        (code, text.as_str()),
+        (400, "unknown parameter \"colour\": write labels[key]=value")
+    );
     let (code, text) = gateway.get("/deploy?labels[a%20b]=c").await?;
     ensure!(code == 400 && text.contains("a b"), "{code} {text}");
 
@@ -214,7 +222,10 @@ on_both_arms!(any_resource_gateway, |arm| async {
 
     let (code, text) = gateway.get("/apps/v1/deploymnets").await?;
     assert_eq!(code, 404, "{text}");
-    assert_eq!(text, "the server has no resource \"deploymnets.v1.apps\"; did you mean deployments.v1.apps?");
+    assert_eq!(
+        text,
+        "the server has no resource \"deploymnets.v1.apps\"; did you mean deployments.v1.apps?"
+    );
     let (code, text) = gateway.get("/core/v1/pods?labels[a%20b]=c").await?;
     ensure!(code == 400 && text.contains("a b"), "{code} {text}");
     let ended = example.interrupt().await?;

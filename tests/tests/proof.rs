@@ -1,4 +1,5 @@
-//! The manual's table of guarantees, tests and planted bugs is made from the sources, and is complete.
+//! The manual's table of guarantees, tests and planted bugs is made from the sources, and is
+//! complete.
 //!
 //! `INFORMER_WRITE_PROOF=1 cargo test -p informer-tests --test proof` writes it anew.
 
@@ -17,13 +18,12 @@ The table is made from the sources (`tests/tests/proof.rs`). Where tests run:
 - *core*: on `informer-core` alone, with a clock that the test owns;
 - *library*: on this crate, with a scripted source or the test kit, mostly under tokio's paused clock;
 - *test kit*: end to end on the in-memory API server, with its faults;
-- *both*: one body, on the in-memory API server and on a real etcd and kube-apiserver; objects come as protobuf and as JSON,
-  and are kept decoded and as bytes;
+- *both*: one body, on the in-memory API server and on a real etcd and kube-apiserver; where it matters how objects are
+  read, they come as protobuf and as JSON, and are kept decoded and as bytes;
 - *real*: on the real one only, for what no other server has.
 
 Beside these, `informer-core/tests/simulation` runs ten thousand random histories of the whole core against a model server with faults
-and checks the guarantees after every step; `tests/planted/run` plants the bugs one by one and shows each caught
-([its last output](https://github.com/informer-rs/informer/blob/main/docs/planted-bugs.md)).
+and checks the guarantees after every step; `tests/planted/run` plants the bugs one by one and shows each caught.
 
 | guarantee | tests | planted bugs |
 |---|---|---|
@@ -43,22 +43,33 @@ fn every_guarantee_has_tests_and_planted_bugs_and_the_manual_lists_them() {
         let bugs = bugs.get(number).unwrap_or_else(|| panic!("no bug is planted for G{number}"));
         let mut cells = Vec::new();
         for place in Place::ALL {
-            let names: Vec<_> =
-                tests.iter().filter(|(at, _)| *at == place).map(|(_, name)| format!("`{name}`")).collect();
+            let names: Vec<_> = tests
+                .iter()
+                .filter(|(at, _)| *at == place)
+                .map(|(_, name)| format!("`{name}`"))
+                .collect();
             if !names.is_empty() {
                 cells.push(format!("*{}*: {}", place.name(), names.join(", ")));
             }
         }
         let bugs: Vec<_> = bugs.iter().cloned().collect();
-        writeln!(table, "| **G{number}** {title} | {} | {} |", cells.join("<br>"), bugs.join("<br>"))
-            .expect("a String takes all");
+        writeln!(
+            table,
+            "| **G{number}** {title} | {} | {} |",
+            cells.join("<br>"),
+            bugs.join("<br>")
+        )
+        .expect("a String takes all");
     }
     let path = root().join(PROOF);
     if std::env::var_os("INFORMER_WRITE_PROOF").is_some() {
         fs::write(&path, &table).expect("a writable manual");
     }
     let kept = fs::read_to_string(&path).unwrap_or_default();
-    assert!(kept == table, "{PROOF} is not what the sources say: run this test with INFORMER_WRITE_PROOF=1");
+    assert!(
+        kept == table,
+        "{PROOF} is not what the sources say: run this test with INFORMER_WRITE_PROOF=1"
+    );
 }
 
 /// Where a test runs.
@@ -149,14 +160,19 @@ fn planted_bugs() -> BTreeMap<u8, BTreeSet<String>> {
         }
         let text = fs::read_to_string(entry.path()).expect("a readable patch");
         let field = |name: &str| {
-            let line =
-                text.lines().take_while(|line| *line != "---").find_map(|line| line.strip_prefix(name));
-            line.unwrap_or_else(|| panic!("{:?} has no line {name}", entry.file_name())).trim().to_owned()
+            let line = text
+                .lines()
+                .take_while(|line| *line != "---")
+                .find_map(|line| line.strip_prefix(name));
+            line.unwrap_or_else(|| panic!("{:?} has no line {name}", entry.file_name()))
+                .trim()
+                .to_owned()
         };
         let bug = field("Bug:").trim_end_matches('.').to_owned();
         for guarantee in field("Guarantee:").split(',').map(str::trim) {
             if let Some(number) = guarantee.strip_prefix('G') {
-                let number = number.parse().unwrap_or_else(|_| panic!("{guarantee} is no guarantee"));
+                let number =
+                    number.parse().unwrap_or_else(|_| panic!("{guarantee} is no guarantee"));
                 found.entry(number).or_default().insert(bug.clone());
             }
         }

@@ -1,7 +1,7 @@
 //! The test kit writes protobuf as a real API server does, byte for byte.
 //!
-//! The real server is asked for its objects in JSON; the test kit's read side is given these, and must answer as the
-//! real server does when both are asked for protobuf.
+//! The real server is asked for its objects in JSON; the test kit's read side is given these, and
+//! must answer as the real server does when both are asked for protobuf.
 
 use std::sync::Arc;
 
@@ -127,7 +127,8 @@ async fn ask_copy(copy: &Copy, path: &str, accept: &str) -> anyhow::Result<Answe
 
 /// The server's collection at this path.
 async fn copy_of(client: &Client, resource: Resource, path: &str) -> anyhow::Result<Copy> {
-    let list: Value = serde_json::from_slice(&ask_real(client, path, "application/json").await?.body)?;
+    let list: Value =
+        serde_json::from_slice(&ask_real(client, path, "application/json").await?.body)?;
     let version = list["metadata"]["resourceVersion"].as_str().context("a version")?.parse()?;
     let items = list["items"].as_array().context("a list")?;
     let objects = items.iter().map(|item| Object::parse(&resource, item.to_string().as_bytes()));
@@ -153,8 +154,14 @@ async fn the_test_kit_writes_protobuf_as_a_real_server_does() -> anyhow::Result<
         (of("", "v1", "secrets", "Secret", true), format!("/api/v1{default}/secrets")),
         (of("", "v1", "services", "Service", true), format!("/api/v1{default}/services")),
         (of("", "v1", "namespaces", "Namespace", false), "/api/v1/namespaces".to_owned()),
-        (of("apps", "v1", "deployments", "Deployment", true), format!("/apis/apps/v1{default}/deployments")),
-        (of("batch", "v1", "cronjobs", "CronJob", true), format!("/apis/batch/v1{default}/cronjobs")),
+        (
+            of("apps", "v1", "deployments", "Deployment", true),
+            format!("/apis/apps/v1{default}/deployments"),
+        ),
+        (
+            of("batch", "v1", "cronjobs", "CronJob", true),
+            format!("/apis/batch/v1{default}/cronjobs"),
+        ),
         (
             of("coordination.k8s.io", "v1", "leases", "Lease", true),
             format!("/apis/coordination.k8s.io/v1{default}/leases"),
@@ -168,7 +175,13 @@ async fn the_test_kit_writes_protobuf_as_a_real_server_does() -> anyhow::Result<
             "/apis/rbac.authorization.k8s.io/v1/clusterroles".to_owned(),
         ),
         (
-            of("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", false),
+            of(
+                "apiextensions.k8s.io",
+                "v1",
+                "customresourcedefinitions",
+                "CustomResourceDefinition",
+                false,
+            ),
             "/apis/apiextensions.k8s.io/v1/customresourcedefinitions".to_owned(),
         ),
         (
@@ -191,7 +204,8 @@ async fn compare(client: &Client, resource: Resource, path: &str) -> anyhow::Res
     let empty = format!("{exact}&labelSelector=nobody=has-it");
     // The last page, since the token of another one is each server's own.
     let page = format!("{exact}&limit=500");
-    let (metadata, metadata_list) = (format!("{PROTOBUF};{METADATA}"), format!("{PROTOBUF};{METADATA_LIST}"));
+    let (metadata, metadata_list) =
+        (format!("{PROTOBUF};{METADATA}"), format!("{PROTOBUF};{METADATA_LIST}"));
     for (path, accept) in [
         (&format!("{path}/{name}"), PROTOBUF),
         (&format!("{path}/{name}"), &metadata),
@@ -201,12 +215,18 @@ async fn compare(client: &Client, resource: Resource, path: &str) -> anyhow::Res
         (&page, PROTOBUF),
         (&format!("{path}/nobody"), PROTOBUF),
         (&format!("{path}/nobody"), &format!("{PROTOBUF},application/json")),
-        (&format!("{path}?watch=1&sendInitialEvents=true"), &format!("{PROTOBUF},application/json")),
+        (
+            &format!("{path}?watch=1&sendInitialEvents=true"),
+            &format!("{PROTOBUF},application/json"),
+        ),
     ] {
-        let (real, kit) = (ask_real(client, path, accept).await?, ask_copy(&copy, path, accept).await?);
+        let (real, kit) =
+            (ask_real(client, path, accept).await?, ask_copy(&copy, path, accept).await?);
         ensure!(
             real == kit
-                || (copy.resource.custom && real.code == kit.code && real.code == StatusCode::NOT_ACCEPTABLE),
+                || (copy.resource.custom
+                    && real.code == kit.code
+                    && real.code == StatusCode::NOT_ACCEPTABLE),
             "{accept} {path}\nreal: {real:?}\nkit:  {kit:?}"
         );
     }
@@ -216,8 +236,12 @@ async fn compare(client: &Client, resource: Resource, path: &str) -> anyhow::Res
             continue;
         }
         let path = format!("{path}?{stream}&resourceVersion={}", copy.version);
-        let (real, kit) = (ask_real(client, &path, accept).await?, ask_copy(&copy, &path, accept).await?);
-        ensure!((real.code, &real.content_type) == (kit.code, &kit.content_type), "{real:?} {kit:?}");
+        let (real, kit) =
+            (ask_real(client, &path, accept).await?, ask_copy(&copy, &path, accept).await?);
+        ensure!(
+            (real.code, &real.content_type) == (kit.code, &kit.content_type),
+            "{real:?} {kit:?}"
+        );
         let is_json = accept == "application/json";
         let split = if is_json { lines } else { frames };
         let (mut real, mut kit) = (split(&real.body), split(&kit.body));
@@ -227,7 +251,9 @@ async fn compare(client: &Client, resource: Resource, path: &str) -> anyhow::Res
         kit.sort_unstable();
         // In JSON the order of fields within objects is each server's own.
         ensure!(real == kit || is_json, "{accept} {path}\nreal: {real:?}\nkit:  {kit:?}");
-        let hidden = |frame: &[u8]| String::from_utf8_lossy(frame).replace(|c: char| c.is_ascii_digit(), "0");
+        let hidden = |frame: &[u8]| {
+            String::from_utf8_lossy(frame).replace(|c: char| c.is_ascii_digit(), "0")
+        };
         let (real_end, kit_end) = (hidden(real_end), hidden(kit_end));
         ensure!(real_end == kit_end, "{accept} {path}\nreal: {real_end}\nkit:  {kit_end}");
     }
@@ -300,7 +326,8 @@ async fn create_objects(client: &Client) -> anyhow::Result<()> {
         ),
     ] {
         let mut object = object;
-        object["metadata"] = json!({"generateName": "one-", "annotations": {"z": "", "a": "\u{1f980}"}});
+        object["metadata"] =
+            json!({"generateName": "one-", "annotations": {"z": "", "a": "\u{1f980}"}});
         let request = Request::post(path)
             .header(CONTENT_TYPE, "application/json")
             .body(object.to_string().into_bytes())?;

@@ -20,8 +20,9 @@ async fn objects_live_through_a_restart_and_users_have_their_rights() -> anyhow:
     let client = cluster.client().await?;
     assert_eq!(client.apiserver_version().await?.git_version, "v1.36.3");
 
-    let created =
-        pods(&client).create(&PostParams::default(), &pod("default", "one", &[("app", "web")])).await?;
+    let created = pods(&client)
+        .create(&PostParams::default(), &pod("default", "one", &[("app", "web")]))
+        .await?;
     let uid = created.metadata.uid.context("a created Pod has a UID")?;
     let version = created.metadata.resource_version.context("a created Pod has a version")?;
     let expected = [("default/one".to_owned(), (uid, version))].into();
@@ -29,7 +30,9 @@ async fn objects_live_through_a_restart_and_users_have_their_rights() -> anyhow:
 
     let viewer = cluster.client_as("viewer").await?;
     assert_eq!(raw_list(&viewer, PODS).await?, expected);
-    assert_forbidden(pods(&viewer).create(&PostParams::default(), &pod("default", "two", &[])).await);
+    assert_forbidden(
+        pods(&viewer).create(&PostParams::default(), &pod("default", "two", &[])).await,
+    );
     assert_forbidden(Api::<Pod>::all(viewer).list(&ListParams::default()).await);
     let nobody = cluster.client_as("nobody").await?;
     assert_forbidden(pods(&nobody).list(&ListParams::default()).await);
@@ -72,7 +75,11 @@ async fn after_forgotten_history_old_watches_are_gone() -> anyhow::Result<()> {
 
     cluster.forget_history().await?;
     let frame = first_watch_frame(&client, PODS, &old).await?.context("an error")?;
-    assert_eq!((&frame["type"], &frame["object"]["code"]), (&"ERROR".into(), &410.into()), "{frame}");
+    assert_eq!(
+        (&frame["type"], &frame["object"]["code"]),
+        (&"ERROR".into(), &410.into()),
+        "{frame}"
+    );
     Ok(())
 }
 
@@ -82,14 +89,17 @@ async fn protobuf_is_the_same_as_json() -> anyhow::Result<()> {
     let client = cluster.client().await?;
     install_widgets(&client).await?;
     for name in ["one", "two", "three"] {
-        pods(&client).create(&PostParams::default(), &pod("default", name, &[("app", "web")])).await?;
+        pods(&client)
+            .create(&PostParams::default(), &pod("default", name, &[("app", "web")]))
+            .await?;
     }
     Api::namespaced(client.clone(), "default")
         .create(&PostParams::default(), &widget("default", "w", &[], "red", 1))
         .await?;
     // With WireFormat::Protobuf, an answer in JSON would be an error.
     for streaming in [true, false] {
-        let factory = |format| SharedInformerFactory::builder(client.clone()).wire_format(format).build();
+        let factory =
+            |format| SharedInformerFactory::builder(client.clone()).wire_format(format).build();
         let (protobuf, json) = (factory(WireFormat::Protobuf), factory(WireFormat::Json));
         let mut typed = Vec::new();
         let mut dynamic = Vec::new();
@@ -104,8 +114,10 @@ async fn protobuf_is_the_same_as_json() -> anyhow::Result<()> {
             factory.start();
             factory.wait_for_sync_within(Duration::from_secs(30)).await?;
         }
-        let patch = serde_json::json!({ "metadata": { "labels": { "streaming": streaming.to_string() } } });
-        let patched = pods(&client).patch("two", &PatchParams::default(), &Patch::Merge(patch)).await?;
+        let patch =
+            serde_json::json!({ "metadata": { "labels": { "streaming": streaming.to_string() } } });
+        let patched =
+            pods(&client).patch("two", &PatchParams::default(), &Patch::Merge(patch)).await?;
         let version = patched.metadata.resource_version.context("a version")?;
         for pods in &typed {
             pods.wait_for(&*version).await?;
@@ -119,7 +131,8 @@ async fn protobuf_is_the_same_as_json() -> anyhow::Result<()> {
         for (protobuf, json) in protobuf.iter().zip(&json) {
             assert_eq!(serde_json::to_value(&**protobuf)?, serde_json::to_value(&**json)?);
         }
-        let [protobuf, json] = [&metadata[0], &metadata[1]].map(|widgets| widgets.unsynced_store().list());
+        let [protobuf, json] =
+            [&metadata[0], &metadata[1]].map(|widgets| widgets.unsynced_store().list());
         assert_eq!((protobuf.len(), &protobuf[0].metadata), (1, &json[0].metadata));
     }
     Ok(())

@@ -1,12 +1,14 @@
-//! The traps that users of informers fall into: each ends in the right behaviour, or in an error that
-//! names resource, scope, verb and cause, and says what to do.
+//! The traps that users of informers fall into: each ends in the right behaviour, or in an error
+//! that names resource, scope, verb and cause, and says what to do.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use futures_util::StreamExt;
-use informer::{Error, Event, InformerOptions, InformerState, SharedInformer, SharedInformerFactory, Status};
+use informer::{
+    Error, Event, InformerOptions, InformerState, SharedInformer, SharedInformerFactory, Status,
+};
 use informer_tests::examples::Example;
 use informer_tests::fixtures::{create_namespace, pod};
 use informer_tests::harness::Arm;
@@ -70,7 +72,8 @@ on_both_arms!(starting_twice_is_starting_once, |arm| async {
     let counters = pods.status().counters;
     ensure!(counters.watches <= 1 && counters.lists <= 1, "more than one watch: {counters:?}");
     factory.shutdown().await;
-    // The handler is gone with its informer; whatever else it was given would still be in the channel.
+    // The handler is gone with its informer; whatever else it was given would still be in the
+    // channel.
     assert_eq!(seen.recv().await, None);
     Ok(())
 });
@@ -97,8 +100,9 @@ on_both_arms!(waiting_before_the_start_waits_and_says_so, |arm| async {
     create_pod(&arm, &namespace, "one").await?;
     let factory = factory(arm.client().await?, &namespace);
     let pods = factory.informer::<Pod>()?;
-    let expected =
-        format!("not synced in time: pods.v1 in namespace {namespace} (not started: call `start()`)");
+    let expected = format!(
+        "not synced in time: pods.v1 in namespace {namespace} (not started: call `start()`)"
+    );
     assert_eq!(error_text(pods.synced_within(Duration::ZERO).await), expected);
     assert_eq!(error_text(factory.wait_for_sync_within(Duration::ZERO).await), expected);
     assert_eq!(error_text(factory.wait_for_handlers_within(Duration::ZERO).await), expected);
@@ -167,7 +171,8 @@ on_both_arms!(an_unknown_resource_is_an_error_with_suggestions, |arm| async {
         ),
     ] {
         let (group, version, plural) = asked;
-        let error = factory.for_resource(group, version, plural).await.err().context("it exists")?;
+        let error =
+            factory.for_resource(group, version, plural).await.err().context("it exists")?;
         ensure!(matches!(error, Error::UnknownResource(_)), "{error:?}");
         assert_eq!(error.to_string(), expected);
     }
@@ -190,7 +195,11 @@ on_both_arms!(a_typed_resource_that_is_not_installed_is_waited_for, |arm| async 
             "install its CRD, or check group, version and the plural \"gadgets\"",
         ],
     )?;
-    ensure!(matches!(gadgets.status().state, InformerState::Unavailable { .. }), "{}", gadgets.status());
+    ensure!(
+        matches!(gadgets.status().state, InformerState::Unavailable { .. }),
+        "{}",
+        gadgets.status()
+    );
     factory.shutdown().await;
     Ok(())
 });
@@ -216,7 +225,10 @@ on_both_arms!(a_forbidden_resource_names_the_rule_that_is_missing, |arm| async {
     )?;
     ensure!(!pods.has_synced(), "synced with nothing");
     let error = failure(&everywhere).await?;
-    says(&error, &["configmaps.v1 in the whole cluster", "403", "ClusterRole and ClusterRoleBinding"])?;
+    says(
+        &error,
+        &["configmaps.v1 in the whole cluster", "403", "ClusterRole and ClusterRoleBinding"],
+    )?;
 
     // Once the right is granted the informer recovers by itself.
     grant(&arm, &namespace).await?;
@@ -250,14 +262,17 @@ on_both_arms!(an_unreachable_server_is_told_and_waited_for, |arm| async {
     let factory = factory(client, &namespace);
     let pods = factory.informer::<Pod>()?;
     factory.start();
-    let hint =
-        "is the API server running, and is its address right (`kubectl config view --minify` shows it)?";
+    let hint = "is the API server running, and is its address right (`kubectl config view --minify` shows it)?";
     let error = failure(&pods).await?;
     let what = format!("watch pods.v1 in namespace {namespace}: ");
     says(&error, &[&what, "Connection refused", hint])?;
-    let error = factory.for_resource("apps", "v1", "deployments").await.err().context("it was found")?;
+    let error =
+        factory.for_resource("apps", "v1", "deployments").await.err().context("it was found")?;
     ensure!(matches!(error, Error::Discovery { .. }), "{error:?}");
-    says(&error.to_string(), &["cannot discover the server's resources", "Connection refused", hint])?;
+    says(
+        &error.to_string(),
+        &["cannot discover the server's resources", "Connection refused", hint],
+    )?;
 
     arm.end_outage().await;
     assert_eq!(pods.synced_within(SOON).await?.len(), 1);
@@ -269,7 +284,9 @@ on_both_arms!(an_unreachable_server_is_told_and_waited_for, |arm| async {
 on_both_arms!(a_server_name_that_does_not_resolve_says_so, |arm| async {
     let kubeconfig = changed_kubeconfig(&arm, |config| {
         let server = config.clusters.iter_mut().filter_map(|named| named.cluster.as_mut());
-        server.for_each(|cluster| cluster.server = Some("https://no-such-host.invalid:6443".to_owned()));
+        server.for_each(|cluster| {
+            cluster.server = Some("https://no-such-host.invalid:6443".to_owned())
+        });
     })?;
     let factory = factory(client_of(&kubeconfig, None).await?, "default");
     let pods = factory.informer::<Pod>()?;
@@ -292,7 +309,8 @@ on_both_arms!(an_expired_token_says_to_renew_it, |arm| async {
     let error = failure(&pods).await?;
     says(&error, &["watch pods.v1 in namespace default: 401 Unauthorized", hint])?;
     ensure!(!error.contains("expired-token"), "a token in an error: {error}");
-    let error = factory.for_resource("apps", "v1", "deployments").await.err().context("it was found")?;
+    let error =
+        factory.for_resource("apps", "v1", "deployments").await.err().context("it was found")?;
     says(&error.to_string(), &["cannot discover the server's resources", "401", hint])?;
     ensure!(!error.to_string().contains("expired-token"), "a token in an error: {error}");
     factory.shutdown().await;
@@ -312,7 +330,8 @@ on_both_arms!(a_token_that_expires_later_is_told_and_the_store_stays, |arm| asyn
 
     log_out_robot(&arm, &namespace).await?;
     // A server may remember for some seconds that it knew the token.
-    let refused = async || match Api::<Pod>::namespaced(client.clone(), &namespace).get("one").await {
+    let refused = async || match Api::<Pod>::namespaced(client.clone(), &namespace).get("one").await
+    {
         Err(kube::Error::Api(status)) if status.code == 401 => Ok(()),
         other => anyhow::bail!("{other:?}"),
     };
@@ -329,7 +348,10 @@ on_both_arms!(a_token_that_expires_later_is_told_and_the_store_stays, |arm| asyn
     let what = format!("watch pods.v1 in namespace {namespace}: 401 Unauthorized; ");
     says(&cause, &[&what, "log in again or renew the token"])?;
     ensure!(!cause.contains(&token), "a token in an error: {cause}");
-    ensure!(lister.namespace(&namespace).get("one").is_some() && pods.has_synced(), "the store was emptied");
+    ensure!(
+        lister.namespace(&namespace).get("one").is_some() && pods.has_synced(),
+        "the store was emptied"
+    );
     factory.shutdown().await;
     Ok(())
 });
@@ -337,7 +359,10 @@ on_both_arms!(a_token_that_expires_later_is_told_and_the_store_stays, |arm| asyn
 on_both_arms!(a_malformed_kubeconfig_is_named_and_not_quoted, |arm| async {
     let good = std::fs::read_to_string(arm.kubeconfig())?;
     let tokens = tokens_of(&good)?;
-    ensure!(tokens.len() == 3 && tokens.iter().all(|token| good.contains(token)), "tokens to look for");
+    ensure!(
+        tokens.len() == 3 && tokens.iter().all(|token| good.contains(token)),
+        "tokens to look for"
+    );
     let path = arm.folder().join("malformed-kubeconfig");
     let connection = ConnectionArgs { kubeconfig: Some(path.clone()), ..ConnectionArgs::default() };
     // Cut anywhere, in the middle of a token too.
@@ -375,7 +400,10 @@ on_both_arms!(a_malformed_kubeconfig_ends_an_example_with_its_cause, |arm| async
     let missing = arm.folder().join("missing-kubeconfig");
     let ended = Example::run("pod_printer", &missing, &["0"]).await?.end().await?;
     ensure!(!ended.status.success(), "{ended:?}");
-    says(&ended.lines.join("\n"), &["failed to read kubeconfig from", "missing-kubeconfig", "No such file"])
+    says(
+        &ended.lines.join("\n"),
+        &["failed to read kubeconfig from", "missing-kubeconfig", "No such file"],
+    )
 });
 
 on_both_arms!(the_same_collection_with_other_options_is_an_error, |arm| async {
@@ -393,7 +421,13 @@ on_both_arms!(the_same_collection_with_other_options_is_an_error, |arm| async {
 
 /// A kind whose definition nobody installs.
 #[derive(CustomResource, Serialize, Deserialize, Debug, Clone)]
-#[kube(group = "trap.example.com", version = "v1", kind = "Gadget", namespaced, schema = "disabled")]
+#[kube(
+    group = "trap.example.com",
+    version = "v1",
+    kind = "Gadget",
+    namespaced,
+    schema = "disabled"
+)]
 struct GadgetSpec {}
 
 fn factory(client: Client, namespace: &str) -> SharedInformerFactory {
@@ -422,15 +456,20 @@ async fn next(events: &mut informer::EventStream<Pod>) -> anyhow::Result<(String
     }
 }
 
-/// Waits until the informer has failed for the first time, and says what someone is told whose deadline
-/// passes then.
+/// Waits until the informer has failed for the first time, and says what someone is told whose
+/// deadline passes then.
 async fn failure<T: Send + Sync + 'static>(informer: &SharedInformer<T>) -> anyhow::Result<String> {
     let failed = informer.status_changes().any(|status| async move {
-        let waits =
-            matches!(status.state, InformerState::BackingOff { .. } | InformerState::Unavailable { .. });
+        let waits = matches!(
+            status.state,
+            InformerState::BackingOff { .. } | InformerState::Unavailable { .. }
+        );
         waits && !status.recent_errors.is_empty()
     });
-    ensure!(timeout(SOON, failed).await.with_context(|| informer.status().to_string())?, "it stopped");
+    ensure!(
+        timeout(SOON, failed).await.with_context(|| informer.status().to_string())?,
+        "it stopped"
+    );
     Ok(error_text(informer.synced_within(Duration::ZERO).await))
 }
 
@@ -482,7 +521,9 @@ where
         + std::fmt::Debug,
 {
     let object: K = serde_json::from_value(object)?;
-    Api::<K>::namespaced(arm.direct().clone(), namespace).create(&PostParams::default(), &object).await?;
+    Api::<K>::namespaced(arm.direct().clone(), namespace)
+        .create(&PostParams::default(), &object)
+        .await?;
     Ok(())
 }
 
@@ -493,8 +534,12 @@ async fn log_in_robot(arm: &Arm, namespace: &str) -> anyhow::Result<String> {
         return Ok("token-of-robot".to_owned());
     }
     create::<ServiceAccount>(arm, namespace, json!({ "metadata": { "name": "robot" } })).await?;
-    allow(arm, namespace, json!({ "kind": "ServiceAccount", "name": "robot", "namespace": namespace }))
-        .await?;
+    allow(
+        arm,
+        namespace,
+        json!({ "kind": "ServiceAccount", "name": "robot", "namespace": namespace }),
+    )
+    .await?;
     let accounts = Api::<ServiceAccount>::namespaced(arm.direct().clone(), namespace);
     let (params, request) = (PostParams::default(), TokenRequest::default());
     let granted = accounts.create_token_request("robot", &params, &request).await?;
@@ -516,7 +561,10 @@ async fn log_out_robot(arm: &Arm, namespace: &str) -> anyhow::Result<()> {
 fn tokens_of(kubeconfig: &str) -> anyhow::Result<Vec<String>> {
     let kubeconfig = serde_json::to_value(Kubeconfig::from_yaml(kubeconfig)?)?;
     let users = kubeconfig["users"].as_array().context("users")?;
-    users.iter().map(|user| Ok(user["user"]["token"].as_str().context("a token")?.to_owned())).collect()
+    users
+        .iter()
+        .map(|user| Ok(user["user"]["token"].as_str().context("a token")?.to_owned()))
+        .collect()
 }
 
 fn use_token(config: &mut Kubeconfig, token: &str) {

@@ -1,4 +1,4 @@
-module github.com/informer-rs/informer/benches/peers/client-go
+module example.com/informer/benches/peers/client-go
 
 go 1.26.0
 

@@ -1,12 +1,12 @@
 // Command client-go is the peer that informer is put beside: a program with client-go's informers as they come,
 // which tells what happens in lines of JSON on stdout. `history` is driven by lines on stdin; the program on its other
-// side is `tests/long-runs/src/bin/beside`, whose own informer speaks the same lines. `sync`, `drain` and `events`
-// are measured by `benches/src/bin/side-by-side`.
+// side is `tests/long-runs/src/bin/beside`, whose own informer speaks the same lines. The others are measured by
+// `benches/src/bin/side-by-side`.
 //
 //	client-go history --kubeconfig FILE | --server URL --namespace NAME [--initial list] [--quiet] [--block]
-//	client-go sync    --kubeconfig FILE | --recording FILE [--initial list] [--kind typed|metadata|dynamic] [--wire protobuf|json] [--strip]
-//	client-go drain   --kubeconfig FILE | --recording FILE [--initial list] [--wire protobuf|json] [--metadata]
-//	client-go events  --kubeconfig FILE [--wire protobuf|json] [--bursts N] [--drain]
+//	client-go sync    --kubeconfig FILE | --recording FILE [--initial list] [--wire protobuf|json]
+//	client-go events  --kubeconfig FILE
+//	client-go inside  by-label|handlers|relist [--quick]
 package main
 
 import (
@@ -23,8 +23,8 @@ type subcommand struct {
 var subcommands = []subcommand{
 	{"history", "run an informer of Pods and tell what its handler is told", history},
 	{"sync", "sync an informer of Pods and tell what it took", syncPods},
-	{"drain", "receive what such an informer does, and tell what that takes", drain},
-	{"events", "sync an informer of Pods, or a drain, and tell what changes of them take", events},
+	{"events", "sync an informer of Pods and tell what changes of them take", events},
+	{"inside", "tell what reads, handlers and relists take without a server", inside},
 	{"version", "tell the version of client-go", version},
 }
 

@@ -9,13 +9,11 @@ import (
 	"time"
 )
 
-// figuresLine is what `sync` and `drain` print, as the other clients do: bytes and microseconds.
+// figuresLine is what `sync` and `events` print, as the other clients do: bytes and microseconds.
 type figuresLine struct {
 	Phase        string    `json:"phase"`
 	Objects      int       `json:"objects"`
 	CPUMicros    int64     `json:"cpuUs"`
-	WallMicros   int64     `json:"wallUs"`
-	Bytes        *uint64   `json:"bytes"`
 	Heap         *heapLine `json:"heap"`
 	Resident     uint64    `json:"resident"`
 	ResidentPeak uint64    `json:"residentPeak"`
@@ -25,17 +23,13 @@ type heapLine struct {
 	Settled uint64 `json:"settled"`
 }
 
-type stopwatch struct {
-	cpu  time.Duration
-	wall time.Time
-}
+// stopwatch is the CPU time at which a phase began.
+type stopwatch time.Duration
 
-func start() stopwatch { return stopwatch{cpuTime(), time.Now()} }
+func start() stopwatch { return stopwatch(cpuTime()) }
 
 func (s stopwatch) stop(phase string) figuresLine {
-	return figuresLine{
-		Phase: phase, CPUMicros: (cpuTime() - s.cpu).Microseconds(), WallMicros: time.Since(s.wall).Microseconds(),
-	}
+	return figuresLine{Phase: phase, CPUMicros: (cpuTime() - time.Duration(s)).Microseconds()}
 }
 
 // cpuTime is that of the process so far, user and system.
@@ -73,4 +67,9 @@ func resident() (now, peak uint64) {
 		}
 	}
 	return now, peak
+}
+
+// micros is a time in microseconds, over a number of things done.
+func micros(took time.Duration, of int) float64 {
+	return float64(took.Nanoseconds()) / 1000 / float64(of)
 }

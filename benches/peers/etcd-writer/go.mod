@@ -1,4 +1,4 @@
-module github.com/informer-rs/informer/benches/peers/etcd-writer
+module example.com/informer/benches/peers/etcd-writer
 
 go 1.26.0
 

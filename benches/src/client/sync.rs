@@ -3,56 +3,56 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
 use futures_util::StreamExt;
 use informer::source::WireFormat;
 use informer::{
-    InformerOptions, InformerState, Lazy, Resource, SharedInformer, SharedInformerFactory, Status,
+    InformerOptions, InformerState, Representation, SharedInformer, SharedInformerFactory, Status,
 };
 use k8s_openapi::api::core::v1::Pod;
-use kube::core::DynamicObject;
 
-use super::Sync;
-use super::ten_fields::TenFields;
+use super::Target;
 use crate::figures::{Figures, Initial, Kept, Phase, Wire};
 use crate::meter::{Meter, print};
 
 /// How long an informer may take to list.
 const PATIENCE: Duration = Duration::from_secs(300);
 
+/// An informer of Pods without a handler.
+#[derive(Debug, Args)]
+pub struct Sync {
+    kept: Kept,
+    initial: Initial,
+    wire: Wire,
+    /// A URL, the path of a kubeconfig, or `recording:` and the path of one
+    target: Target,
+    /// Count the heap, and go on until a relist, which the parent must force
+    #[arg(long)]
+    counted: bool,
+}
+
 impl Sync {
-    /// Syncs and prints the figures, once for the first list and, if asked for, once for the relist that
-    /// somebody forces after that.
+    /// Syncs and prints the figures. If the heap is counted, does so again after the relist that
+    /// the parent forces.
     pub(super) async fn run(self) -> Result<()> {
         let factory = SharedInformerFactory::builder(self.target.client().await?).build();
-        let pods = Resource::of::<Pod>();
         match self.kept {
             Kept::Typed => self.measure(&factory, |with| factory.informer_with::<Pod>(with)).await,
+            Kept::Lazy => self.measure(&factory, |with| factory.lazy_with::<Pod>(with)).await,
             Kept::Metadata => self.measure(&factory, |with| factory.metadata::<Pod>(with)).await,
-            Kept::TenFields => {
-                self.measure(&factory, |with| factory.informer_as::<TenFields>(pods, with)).await
-            }
-            Kept::Dynamic => {
-                self.measure(&factory, |with| factory.informer_as::<DynamicObject>(pods, with)).await
-            }
-            Kept::Lazy => {
-                self.measure(&factory, |with| factory.lazy_with::<Pod>(with)).await?;
-                if self.access { access(&factory.lazy_with::<Pod>(self.options())?).await } else { Ok(()) }
-            }
-            Kept::LazyMetadata => self.measure(&factory, |with| factory.lazy_metadata::<Pod>(with)).await,
-            Kept::LazyDynamic => {
-                self.measure(&factory, |with| factory.informer_as::<Lazy<DynamicObject>>(pods, with)).await
-            }
         }
     }
 
-    fn options<T>(&self) -> InformerOptions<T> {
+    fn options<T>(&self) -> InformerOptions<T>
+    where
+        Representation<T>: Default,
+    {
         InformerOptions::new()
             .page_size(None)
             .streaming_lists(self.initial == Initial::WatchList)
             .wire_format(match self.wire {
-                None => WireFormat::Auto,
-                Some(Wire::Json) => WireFormat::Json,
-                Some(Wire::Protobuf) => WireFormat::Protobuf,
+                Wire::Json => WireFormat::Json,
+                Wire::Protobuf => WireFormat::Protobuf,
             })
     }
 
@@ -60,7 +60,10 @@ impl Sync {
         &self,
         factory: &SharedInformerFactory,
         informer: impl FnOnce(InformerOptions<T>) -> Result<SharedInformer<T>, informer::Error>,
-    ) -> Result<()> {
+    ) -> Result<()>
+    where
+        Representation<T>: Default,
+    {
         let mut meter = Meter::start(self.counted);
         let informer = informer(self.options())?;
         factory.start();
@@ -68,7 +71,7 @@ impl Sync {
         meter.stop();
         let first = listed(&informer, &mut meter, Phase::First, 0).await?;
         print(&first)?;
-        if self.relist {
+        if self.counted {
             let seen = first.decoded.unwrap_or_default();
             print(&listed(&informer, &mut meter, Phase::Relist, seen).await?)?;
         }
@@ -76,7 +79,8 @@ impl Sync {
     }
 }
 
-/// Waits for a list of the phase and the watch after it, and measures. `seen` objects were decoded before it.
+/// Waits for a list of the phase and the watch after it, and measures. `seen` objects were decoded
+/// before it.
 async fn listed<T: Send + std::marker::Sync + 'static>(
     informer: &SharedInformer<T>,
     meter: &mut Meter,
@@ -84,8 +88,8 @@ async fn listed<T: Send + std::marker::Sync + 'static>(
     seen: u64,
 ) -> Result<Figures> {
     let status = tokio::time::timeout(PATIENCE, status_after(informer, phase, seen)).await;
-    let status =
-        status.with_context(|| format!("no {phase:?} after 5 minutes: {:?}", informer.status()))??;
+    let status = status
+        .with_context(|| format!("no {phase:?} after 5 minutes: {:?}", informer.status()))??;
     if phase == Phase::Relist {
         meter.stop();
     }
@@ -104,31 +108,14 @@ async fn status_after<T: Send + std::marker::Sync + 'static>(
     loop {
         let status = changes.next().await.context("the informer stopped")?;
         let listed = status.counters.decoded + status.counters.unchanged - seen;
-        if matches!(status.state, InformerState::Watching { .. }) && listed >= status.objects as u64 {
+        if matches!(status.state, InformerState::Watching { .. }) && listed >= status.objects as u64
+        {
             return Ok(status);
         }
-        let failed = matches!(status.state, InformerState::Stopped { .. } | InformerState::Degraded { .. });
+        let failed =
+            matches!(status.state, InformerState::Stopped { .. } | InformerState::Degraded { .. });
         if failed && phase == Phase::First {
             bail!("the informer does not sync: {:?}", status.recent_errors);
         }
     }
-}
-
-/// What it takes to serve kept bytes, and to use them.
-async fn access(informer: &SharedInformer<Lazy<Pod>>) -> Result<()> {
-    let pods = informer.synced().await?.list();
-    let mut meter = Meter::start(false);
-    let mut json = Vec::new();
-    for pod in &pods {
-        json.clear();
-        pod.write_json(&mut json)?;
-        std::hint::black_box(&json);
-    }
-    meter.stop();
-    print(&meter.finish(Phase::Json, pods.len()).await?)?;
-    for pod in &pods {
-        std::hint::black_box(pod.decode()?);
-    }
-    meter.stop();
-    print(&meter.finish(Phase::Decode, pods.len()).await?)
 }

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use anyhow::{Context, Result};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
-use super::recording;
+use super::memory;
 
 /// A server, or what one has said.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,9 +33,10 @@ impl Target {
             Self::Url(url) => kube::Config::new(url.parse()?),
             Self::Kubeconfig(path) => {
                 let kubeconfig = Kubeconfig::read_from(path)?;
-                kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?
+                kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
+                    .await?
             }
-            Self::Recording(path) => return recording::client(path),
+            Self::Recording(path) => return memory::recording(path),
         };
         Ok(kube::Client::try_from(config)?)
     }

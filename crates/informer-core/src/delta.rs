@@ -1,9 +1,9 @@
 //! Deltas and their queue: what the reflector saw, in order, on its way to the controller.
 //!
-//! Nothing is merged or dropped here; the queue is bounded by the reflector, which stops reading from the
-//! server while [`DeltaQueue::is_full`]. Merging is the business of each registration's own queue
-//! ([`fan_out`](crate::fan_out)). Follows client-go's `RealFIFO` with atomic events: a relist is published as a
-//! whole, and what it leaves out is found by comparing it with the store.
+//! Nothing is merged or dropped here; the queue is bounded by the reflector, which stops reading
+//! from the server while [`DeltaQueue::is_full`]. Merging is the business of each registration's
+//! own queue ([`fan_out`](crate::fan_out)). Follows client-go's `RealFIFO` with atomic events: a
+//! relist is published as a whole, and what it leaves out is found by comparing it with the store.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -19,6 +19,17 @@ pub enum Delta<T> {
     Updated(Item<T>),
     /// A watch said that the object was deleted.
     Deleted(Tombstone<T>),
+    /// A watch said that the object was added or modified, and its state cannot be decoded: what is
+    /// known of the same object stays (G30).
+    Undecodable {
+        /// Namespace and name.
+        key: ObjectKey,
+        /// The identity of the object. Another object under this name is gone, whatever its
+        /// successor looks like.
+        uid: Uid,
+        /// The version of the state that cannot be decoded.
+        version: ResourceVersion,
+    },
     /// The server says that nothing happened up to this version that was not sent.
     Bookmark(ResourceVersion),
     /// A complete list begins; until it is finished, `Listed`, `Kept` and `Unlisted` belong to it.
@@ -69,21 +80,19 @@ pub struct Tombstone<T> {
 /// queue.push(Delta::ReplaceStarted { distrust: false });
 /// queue.push(Delta::Listed(Item::new(ObjectKey::cluster("a"), "u1".into(), "7".into(), ())));
 /// queue.push(Delta::ReplaceFinished { version: "9".into(), history_changed: false });
-/// assert!(!queue.has_synced(), "queued is not processed");
 /// assert_eq!(queue.pop_batch(usize::MAX).count(), 3);
-/// assert!(queue.has_synced());
+/// assert!(queue.is_empty());
 /// ```
 pub struct DeltaQueue<T> {
     deltas: VecDeque<Delta<T>>,
     capacity: usize,
-    has_synced: bool,
 }
 
 impl<T> DeltaQueue<T> {
     /// An empty queue that counts as full from `capacity` deltas on.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
-        Self { deltas: VecDeque::new(), capacity, has_synced: false }
+        Self { deltas: VecDeque::new(), capacity }
     }
 
     /// Appends a delta; nothing is ever refused.
@@ -94,8 +103,6 @@ impl<T> DeltaQueue<T> {
     /// Takes up to `max` deltas, oldest first.
     pub fn pop_batch(&mut self, max: usize) -> impl Iterator<Item = Delta<T>> + '_ {
         let count = max.min(self.deltas.len());
-        let finishes = |delta: &Delta<T>| matches!(delta, Delta::ReplaceFinished { .. });
-        self.has_synced = self.has_synced || self.deltas.iter().take(count).any(finishes);
         self.deltas.drain(..count)
     }
 
@@ -113,14 +120,8 @@ impl<T> DeltaQueue<T> {
 
     /// Whether the reflector shall stop reading until the queue was worked off.
     #[must_use]
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.deltas.len() >= self.capacity
-    }
-
-    /// Whether the end of the first complete list was taken out.
-    #[must_use]
-    pub fn has_synced(&self) -> bool {
-        self.has_synced
     }
 }
 
@@ -132,6 +133,9 @@ impl<T> fmt::Debug for Delta<T> {
             Self::Added(item) => write!(f, "Added({item:?})"),
             Self::Updated(item) => write!(f, "Updated({item:?})"),
             Self::Deleted(tombstone) => write!(f, "Deleted({tombstone:?})"),
+            Self::Undecodable { key, uid, version } => {
+                write!(f, "Undecodable({key} uid {uid} at {version})")
+            }
             Self::Bookmark(version) => write!(f, "Bookmark({version})"),
             Self::ReplaceStarted { distrust } => write!(f, "ReplaceStarted(distrust: {distrust})"),
             Self::Listed(item) => write!(f, "Listed({item:?})"),
@@ -155,9 +159,6 @@ impl<T> fmt::Debug for Tombstone<T> {
 
 impl<T> fmt::Debug for DeltaQueue<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DeltaQueue")
-            .field("deltas", &self.deltas)
-            .field("has_synced", &self.has_synced)
-            .finish_non_exhaustive()
+        f.debug_struct("DeltaQueue").field("deltas", &self.deltas).finish_non_exhaustive()
     }
 }

@@ -7,8 +7,8 @@ use crate::ObjectKey;
 
 /// One change of one object, as a registration receives it.
 ///
-/// Per registration and key, events read `Added (Updated)* Deleted`, repeated (G3). An object with the
-/// same name and another UID is `Deleted` then `Added`, never `Updated` (G5).
+/// Per registration and key, events read `Added (Updated)* Deleted`, repeated (G3). An object with
+/// the same name and another UID is `Deleted` then `Added`, never `Updated` (G5).
 pub enum Event<T> {
     /// The object is new to this registration.
     Added {
@@ -46,8 +46,9 @@ pub enum UpdateReason {
 
 /// An object that is gone.
 ///
-/// Whoever acts on what an object was — a filter, the owner it had — looks at `old` and `last`, as at `old` and `new` of an
-/// update: a change that this registration was not given may lie between the two.
+/// Whoever acts on what an object was — a filter, the owner it had — looks at `old` and `last`, as
+/// at `old` and `new` of an update: a change that this registration was not given may lie between
+/// the two.
 pub struct Deleted<T> {
     /// Namespace and name.
     pub key: ObjectKey,
@@ -73,11 +74,14 @@ impl<T> Event<T> {
     #[must_use]
     pub fn key(&self) -> &ObjectKey {
         match self {
-            Self::Added { key, .. } | Self::Updated { key, .. } | Self::Deleted(Deleted { key, .. }) => key,
+            Self::Added { key, .. }
+            | Self::Updated { key, .. }
+            | Self::Deleted(Deleted { key, .. }) => key,
         }
     }
 
-    /// The newest state in the event: the one added or updated to, or the last one of a deleted object.
+    /// The newest state in the event: the one added or updated to, or the last one of a deleted
+    /// object.
     #[must_use]
     pub fn object(&self) -> &Arc<T> {
         match self {

@@ -1,5 +1,6 @@
 //! Object keys: the (namespace, name) under which an object is stored.
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
@@ -7,9 +8,9 @@ use std::sync::Arc;
 
 /// The namespace and name of an object, in one allocation; cloning copies a pointer.
 ///
-/// Cluster-scoped objects have an empty namespace. Keys order as API servers order their lists: `namespace/name` compared as
-/// one text, so `team-a/x` comes before `team/x`. All keys of a namespace are neighbours. Follows client-go's `ObjectName` /
-/// `MetaNamespaceKeyFunc`.
+/// Cluster-scoped objects have an empty namespace. Keys order as API servers order their lists:
+/// `namespace/name` compared as one text, so `team-a/x` comes before `team/x`. All keys of a
+/// namespace are neighbours. Follows client-go's `ObjectName` / `MetaNamespaceKeyFunc`.
 ///
 /// # Examples
 /// ```
@@ -29,8 +30,8 @@ pub struct ObjectKey(Arc<str>);
 const SEPARATOR: char = '/';
 
 impl ObjectKey {
-    /// The key of a namespaced object; an empty `namespace` makes it the key of a cluster-scoped one. A namespace has no
-    /// slash: what follows one in it counts as the name.
+    /// The key of a namespaced object; an empty `namespace` makes it the key of a cluster-scoped
+    /// one. A namespace has no slash: what follows one in it counts as the name.
     #[must_use]
     pub fn namespaced(namespace: &str, name: &str) -> Self {
         let mut text = String::with_capacity(namespace.len() + 1 + name.len());
@@ -69,12 +70,6 @@ impl ObjectKey {
             }
             None => Ordering::Less,
         })
-    }
-
-    /// Bytes of the key's text, as counted by memory reports.
-    #[must_use]
-    pub fn byte_len(&self) -> usize {
-        self.0.len()
     }
 
     fn split(&self) -> (&str, &str) {
@@ -117,9 +112,24 @@ impl FromStr for ObjectKey {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text.split_once('/') {
             None => Ok(Self::cluster(text)),
-            Some((_, name)) if name.contains('/') => Err(ParseObjectKeyError { text: text.to_owned() }),
+            Some((_, name)) if name.contains('/') => {
+                Err(ParseObjectKeyError { text: text.to_owned() })
+            }
             Some((namespace, name)) => Ok(Self::namespaced(namespace, name)),
         }
+    }
+}
+
+/// As `namespace/name`, or `name`.
+impl Serialize for ObjectKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ObjectKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 
@@ -138,10 +148,13 @@ mod tests {
 
     #[test]
     fn orders_as_an_api_server_does() {
-        let mut keys =
-            ["team/x", "team-a/a", "team/b", "node-1", "a/z"].map(|key| key.parse::<ObjectKey>().unwrap());
+        let mut keys = ["team/x", "team-a/a", "team/b", "node-1", "a/z"]
+            .map(|key| key.parse::<ObjectKey>().unwrap());
         keys.sort();
-        assert_eq!(keys.map(|key| key.to_string()), ["node-1", "a/z", "team-a/a", "team/b", "team/x"]);
+        assert_eq!(
+            keys.map(|key| key.to_string()),
+            ["node-1", "a/z", "team-a/a", "team/b", "team/x"]
+        );
     }
 
     #[test]

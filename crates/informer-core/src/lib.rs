@@ -1,21 +1,27 @@
 //! The deterministic core of **informer**: everything an informer decides, and nothing it does.
 //!
-//! No sockets, no tokio, no kube, no clock: time and randomness are arguments. The `informer` crate is
-//! the thin async shell that moves bytes and sleeps.
+//! No sockets, no tokio, no kube, no clock: time and randomness are arguments. The `informer` crate
+//! is the thin async shell that moves bytes and sleeps.
 
 #![forbid(unsafe_code)]
 
-pub mod delta;
-pub mod event;
+/// The examples of the README, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
+mod delta;
+mod event;
 pub mod fan_out;
-pub mod key;
-pub mod object;
-pub mod pipeline;
+pub mod ingest;
+mod key;
+mod object;
+mod pipeline;
 pub mod reflector;
 pub mod selector;
 pub mod sorted_map;
 pub mod store;
-pub mod version;
+mod version;
 pub mod wire;
 pub mod workqueue;
 

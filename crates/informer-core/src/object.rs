@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::{ObjectKey, ResourceVersion, Uid};
 
-/// One object as it came from the server: its key, UID and version, read from the wire, and the decoded
-/// object. `T` need not know any of the three.
+/// One object as it came from the server: its key, UID and version, read from the wire, and the
+/// decoded object. `T` need not know any of the three.
 pub struct Item<T> {
     /// Namespace and name.
     pub key: ObjectKey,
@@ -34,7 +34,7 @@ impl<T> Item<T> {
 impl<T> Record<T> {
     /// Whether this is the state with the given UID and version. Unset versions say nothing.
     #[must_use]
-    pub fn is_state(&self, uid: &Uid, version: &ResourceVersion) -> bool {
+    pub(crate) fn is_state(&self, uid: &Uid, version: &ResourceVersion) -> bool {
         !version.is_unset() && self.uid == *uid && self.version == *version
     }
 }
@@ -49,7 +49,11 @@ impl<T> Clone for Item<T> {
 
 impl<T> Clone for Record<T> {
     fn clone(&self) -> Self {
-        Self { uid: self.uid.clone(), version: self.version.clone(), object: Arc::clone(&self.object) }
+        Self {
+            uid: self.uid.clone(),
+            version: self.version.clone(),
+            object: Arc::clone(&self.object),
+        }
     }
 }
 

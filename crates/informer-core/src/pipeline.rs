@@ -1,8 +1,8 @@
-//! The controller's core: applies deltas to the store, then tells the registrations.
+//! The core of the controller: applies deltas to the store, then notifies the registrations.
 //!
-//! Store first, then notify (G2): a batch of deltas is applied and published, and only then are its events put
-//! into the queues. Membership and UID decide what an event is, not the name the watch gave it (client-go's
-//! `processDeltas`, but for the UID).
+//! A batch of deltas is applied and published before its events are queued (G2). The kind of an
+//! event depends on what the store holds under the key, and with which UID, not on the watch
+//! event's type. client-go's `processDeltas` does the same, but ignores the UID.
 
 #[cfg(test)]
 mod tests;
@@ -11,10 +11,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::fan_out::{FanOut, RegistrationId, SharedQueue};
-use crate::store::{Change, Index, IndexError, IndexFault, ReplaceChange, Replacement, Store};
+use crate::fan_out::{FanOut, RegistrationId, RegistrationQueue};
+use crate::ingest::Held;
+use crate::store::{
+    Change, Index, IndexError, IndexFault, Reader, ReplaceChange, Replacement, Store,
+};
 use crate::{
-    Deleted, Delta, Event, FinalState, Item, ObjectKey, Record, ResourceVersion, Tombstone, UpdateReason,
+    Deleted, Delta, Event, FinalState, Item, ObjectKey, Record, ResourceVersion, Tombstone, Uid,
+    UpdateReason,
 };
 
 /// A store with its registrations, fed with deltas.
@@ -23,11 +27,11 @@ pub struct Pipeline<T> {
     fan_out: FanOut<T>,
     replacement: Option<Staged<T>>,
     has_synced: bool,
-    /// Room for events, to be used again.
+    /// Event buffer, reused between batches.
     spare: Vec<Event<T>>,
 }
 
-/// Room for so many events is kept.
+/// The largest capacity at which the event buffer is kept for reuse.
 const SPARE: usize = 1024;
 
 struct Staged<T> {
@@ -48,16 +52,16 @@ impl<T> Pipeline<T> {
         }
     }
 
-    /// The store, to read from as the writer sees it.
+    /// A handle that takes snapshots of the store.
     #[must_use]
-    pub fn store(&self) -> &Store<T> {
-        &self.store
+    pub fn reader(&self) -> Reader<T> {
+        self.store.reader()
     }
 
-    /// The registrations.
+    /// What the store holds under this name, published or not.
     #[must_use]
-    pub fn fan_out(&self) -> &FanOut<T> {
-        &self.fan_out
+    pub fn held(&self, namespace: &str, name: &str, uid: &Uid, version: &ResourceVersion) -> Held {
+        self.store.held(namespace, name, uid, version)
     }
 
     /// Whether the first complete list is in the store (G19).
@@ -66,21 +70,18 @@ impl<T> Pipeline<T> {
         self.has_synced
     }
 
-    /// The number of objects of the list that is being staged.
-    #[must_use]
-    pub fn staged(&self) -> Option<usize> {
-        self.replacement.as_ref().map(|staged| staged.list.len())
-    }
-
-    /// Adds a registration; it gets the content of the store, then what follows, without gap or duplicate
-    /// (G17). See [`FanOut::add`] for the parameters.
+    /// Adds a registration. It gets the content of the store, then all later changes, without gap
+    /// or duplicate (G17). Its queue merges events once it holds `capacity` of them. `wake` is
+    /// called after each batch of events was queued, and when the queue ends; it must not block.
+    /// `resync`: the [period](crate::fan_out::resync_period) at which the whole store is delivered
+    /// again.
     pub fn register(
         &mut self,
         now: Duration,
         capacity: usize,
         resync: Option<Duration>,
         wake: impl Fn() + Send + Sync + 'static,
-    ) -> (RegistrationId, SharedQueue<T>) {
+    ) -> (RegistrationId, RegistrationQueue<T>) {
         let (id, queue) = self.fan_out.add(capacity, resync, wake);
         if self.has_synced {
             self.fan_out.start_initial(now, &self.store.reader().snapshot(), Some(id));
@@ -88,7 +89,7 @@ impl<T> Pipeline<T> {
         (id, queue)
     }
 
-    /// Removes a registration; says whether it was there.
+    /// Removes a registration; returns whether it existed.
     pub fn unregister(&mut self, id: RegistrationId) -> bool {
         self.fan_out.remove(id)
     }
@@ -101,20 +102,44 @@ impl<T> Pipeline<T> {
         self.store.add_index(index)
     }
 
-    /// Files up to `objects` objects more in a new index; see [`Store::build_index`].
+    /// Adds up to `objects` more objects to a new index. Returns whether the index is complete; a
+    /// complete index is published. Deltas may be applied between two calls.
     ///
     /// # Errors
     /// [`IndexError::Duplicate`] if another index has its name.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// use informer_core::store::Index;
+    /// use informer_core::{Delta, Item, ObjectKey, Pipeline};
+    ///
+    /// let added = |name: &str| {
+    ///     let key = ObjectKey::cluster(name);
+    ///     [Delta::Added(Item::new(key, name.into(), 1.into(), name.to_owned()))]
+    /// };
+    /// let mut pipeline = Pipeline::new();
+    /// pipeline.apply(Duration::ZERO, added("a"));
+    /// pipeline.apply(Duration::ZERO, added("c"));
+    ///
+    /// let by_name = Index::new("name", |name: &String, values| values.push(name.as_str()));
+    /// while !pipeline.build_index(&by_name, 1)? {
+    ///     pipeline.apply(Duration::ZERO, added("b"));
+    /// }
+    /// assert_eq!(pipeline.reader().snapshot().by_index(&by_name, "b")?.count(), 1);
+    /// # Ok::<(), informer_core::store::IndexError>(())
+    /// ```
     pub fn build_index(&mut self, index: &Index<T>, objects: usize) -> Result<bool, IndexError> {
         self.store.build_index(index, objects)
     }
 
-    /// Gives up an index whose building was not completed.
+    /// Discards an index that is not complete.
     pub fn abandon_index(&mut self, index: &Index<T>) {
         self.store.abandon_index(index);
     }
 
-    /// Takes what index functions did wrong outside of [`apply`](Self::apply), which returns its own.
+    /// Takes the faults of index functions from outside [`apply`](Self::apply), which returns its
+    /// own.
     pub fn take_faults(&mut self) -> Vec<IndexFault> {
         self.store.take_faults()
     }
@@ -125,9 +150,13 @@ impl<T> Pipeline<T> {
         self.fan_out.next_resync()
     }
 
-    /// Applies deltas in order, publishes the store, then hands the events to the registrations. Returns what
-    /// index functions did wrong.
-    pub fn apply(&mut self, now: Duration, deltas: impl IntoIterator<Item = Delta<T>>) -> Vec<IndexFault> {
+    /// Applies deltas in order, publishes the store, then queues the events for the registrations.
+    /// Returns the faults of index functions.
+    pub fn apply(
+        &mut self,
+        now: Duration,
+        deltas: impl IntoIterator<Item = Delta<T>>,
+    ) -> Vec<IndexFault> {
         let mut events = std::mem::take(&mut self.spare);
         for delta in deltas {
             self.apply_one(now, delta, &mut events);
@@ -139,7 +168,7 @@ impl<T> Pipeline<T> {
         self.store.take_faults()
     }
 
-    /// Ends all registrations' queues after what they hold (the informer stops).
+    /// Ends all registrations' queues: the informer stops. Queued events are still delivered.
     pub fn finish(&mut self) {
         self.replacement = None;
         self.fan_out.finish();
@@ -149,6 +178,9 @@ impl<T> Pipeline<T> {
         match delta {
             Delta::Added(item) | Delta::Updated(item) => self.upsert(item, events),
             Delta::Deleted(tombstone) => self.delete(tombstone, events),
+            Delta::Undecodable { key, uid, version } => {
+                self.undecodable(key, &uid, version, events)
+            }
             Delta::Bookmark(version) => self.reached(version),
             Delta::ReplaceStarted { distrust } => {
                 self.replacement = Some(Staged { list: Replacement::new(), distrust });
@@ -161,7 +193,7 @@ impl<T> Pipeline<T> {
                 if history_changed {
                     self.store.history_changed();
                 }
-                // Published by `replace` in one step; what came before it in this batch comes with it.
+                // `replace` publishes in one step, earlier deltas of this batch included.
                 let distrust = staged.distrust && history_changed;
                 let first = !self.has_synced;
                 self.store.replace(staged.list, version, distrust, |key, change| {
@@ -197,19 +229,37 @@ impl<T> Pipeline<T> {
         self.reached(version);
         let Some(held) = self.store.get(&key) else { return };
         if !uid.is_unset() && !held.uid.is_unset() && held.uid != uid {
-            // Old news of an object whose successor is here already.
+            // A late event of an object that another one has replaced already.
             return;
         }
         let Some(held) = self.store.remove(&key) else { return };
         events.push(match last {
-            Some(last) => {
-                Event::Deleted(Deleted { key, old: held.object, last, final_state: FinalState::Known })
-            }
+            Some(last) => Event::Deleted(Deleted {
+                key,
+                old: held.object,
+                last,
+                final_state: FinalState::Known,
+            }),
             None => gone_unseen(key, held),
         });
     }
 
-    /// A watch is at `version`; where it does not say, the store stands where it stood.
+    /// Keeps what the store holds of the same object; deletes another object under the key.
+    fn undecodable(
+        &mut self,
+        key: ObjectKey,
+        uid: &Uid,
+        version: ResourceVersion,
+        events: &mut Vec<Event<T>>,
+    ) {
+        if self.store.get(&key).is_some_and(|held| held.uid != *uid) {
+            return self
+                .delete(Tombstone { key, uid: Uid::default(), version, last: None }, events);
+        }
+        self.reached(version);
+    }
+
+    /// Sets the version of the store, unless `version` is unset.
     fn reached(&mut self, version: ResourceVersion) {
         if !version.is_unset() {
             self.store.set_version(version);
@@ -219,7 +269,9 @@ impl<T> Pipeline<T> {
     fn clear(&mut self, events: &mut Vec<Event<T>>) {
         self.replacement = None;
         let version = self.store.version().clone();
-        self.store.replace(Replacement::new(), version, false, |key, change| replaced(key, change, events));
+        self.store.replace(Replacement::new(), version, false, |key, change| {
+            replaced(key, change, events)
+        });
     }
 
     fn stage(&mut self, change: impl FnOnce(&mut Replacement<T>)) {
@@ -230,7 +282,7 @@ impl<T> Pipeline<T> {
 
     fn flush(&mut self, events: &mut Vec<Event<T>>) {
         self.store.publish();
-        // Before the first list nobody has been given anything; its end gives them all there is (G9).
+        // No events before the end of the first list: the initial set then has all objects (G9).
         if self.has_synced {
             self.fan_out.distribute(events);
         }
@@ -254,11 +306,13 @@ impl<T> fmt::Debug for Pipeline<T> {
     }
 }
 
-/// The events of a relist; an object that it leaves out went unseen (G6).
+/// The events of a relist. The final state of an object that it lacks is unknown (G6).
 fn replaced<T>(key: &ObjectKey, change: ReplaceChange<T>, events: &mut Vec<Event<T>>) {
     match change {
         ReplaceChange::Removed(old) => events.push(gone_unseen(key.clone(), old)),
-        ReplaceChange::Written(change, record) => changed(key.clone(), change, record.object, events),
+        ReplaceChange::Written(change, record) => {
+            changed(key.clone(), change, record.object, events)
+        }
     }
 }
 
@@ -267,17 +321,22 @@ fn changed<T>(key: ObjectKey, change: Change<T>, object: Arc<T>, events: &mut Ve
         Change::Unchanged => {}
         Change::Added => events.push(Event::Added { key, object, initial: false }),
         Change::Updated { old } => {
-            events.push(Event::Updated { key, old: old.object, new: object, reason: UpdateReason::Change });
+            events.push(Event::Updated {
+                key,
+                old: old.object,
+                new: object,
+                reason: UpdateReason::Change,
+            });
         }
         Change::Recreated { old } => {
-            // The end of the predecessor went unseen.
+            // The deletion of the predecessor was missed.
             events.push(gone_unseen(key.clone(), old));
             events.push(Event::Added { key, object, initial: false });
         }
     }
 }
 
-/// The end of an object whose final state nobody has seen.
+/// The deletion of an object whose final state is unknown.
 fn gone_unseen<T>(key: ObjectKey, held: Record<T>) -> Event<T> {
     let last = Arc::clone(&held.object);
     Event::Deleted(Deleted { key, old: held.object, last, final_state: FinalState::Unknown })

@@ -1,34 +1,8 @@
-//! The reflector: what to ask the API server next so that the store becomes, and stays, equal to a collection.
+//! The reflector: decides which requests keep the store equal to a collection of the API server.
 //!
-//! [`Reflector`] is a state machine without I/O or clock. Its driver opens the lists and watches it asks for,
-//! applies each frame whole (to the staged list or to the store), tells the machine what happened with
-//! [`Reflector::handle`], and asks [`Reflector::poll`] what to do until it says `None`: after every input, and
-//! at [`Reflector::deadline`]. Objects and bytes never get here.
-//!
-//! # Examples
-//! One page of a list, then the watch:
-//! ```
-//! use std::time::Duration;
-//! use informer_core::reflector::{Action, Input, Reflector, ReflectorConfig, State};
-//!
-//! let mut reflector = Reflector::new(ReflectorConfig { streaming_lists: false, ..Default::default() });
-//! let now = Duration::ZERO;
-//! assert_eq!(reflector.poll(now), Some(Action::BeginReplace { shortcut: true, skip_unreadable: false }));
-//! let Some(Action::List(list)) = reflector.poll(now) else { panic!("a list comes first") };
-//! assert_eq!(list.version, "0".into());
-//! assert_eq!(reflector.poll(now), None);
-//!
-//! reflector.handle(now, Input::Opened);
-//! let end = Input::PageEnd { version: "7".into(), continue_token: None, remaining: None, items: 3 };
-//! reflector.handle(now, end);
-//! let publish = Action::FinishReplace { version: "7".into(), history_changed: false };
-//! assert_eq!(reflector.poll(now), Some(publish));
-//! let Some(Action::Watch(watch)) = reflector.poll(now) else { panic!("then the watch") };
-//! assert_eq!(watch.version, "7".into());
-//!
-//! reflector.handle(now, Input::Opened);
-//! assert!(matches!(reflector.state(), State::Watching { .. }));
-//! ```
+//! `Reflector` is a state machine that never sees objects or bytes. An
+//! [`Ingest`](crate::ingest::Ingest) drives it. It passes inputs to `handle`, and calls `poll`
+//! until that returns `None`: after every input, and at `deadline`.
 
 mod absence;
 mod backoff;
@@ -48,46 +22,50 @@ use self::absence::Absence;
 pub use self::backoff::{Backoff, BackoffConfig};
 use self::listing::{Listing, Relist, Streaming};
 use self::pace::{Pace, Trouble};
+pub(crate) use self::types::{Action, Input};
 pub use self::types::{
-    Action, Failure, FailureKind, Input, ListRequest, ReflectorConfig, SHORTEST_WATCH_TIMEOUT, State,
+    Failure, FailureKind, ListRequest, ReflectorConfig, SHORTEST_WATCH_TIMEOUT, State,
     VersionMatch, WatchRequest,
 };
 use self::watching::{MalformedAt, Quiet, Suspicion, Watching};
 
-/// What is due already is done within this, so that many informers do not do it at once.
+/// Requests that are due at once are delayed by up to this, so that many informers do not send them
+/// at the same time.
 const JITTER: Duration = Duration::from_millis(100);
 
 /// The state machine. See the [module](self).
 #[derive(Debug)]
-pub struct Reflector {
+pub(crate) struct Reflector {
     config: ReflectorConfig,
     random: backoff::Random,
-    /// From one opening of a watch to the next, and from the end of one list to the next.
+    /// The delays between openings of watches, and between the end of one list and the next.
     watches: Pace,
     lists: Pace,
-    /// When the last list ended, streaming ones that failed aside.
+    /// When the last list ended; streaming lists that failed do not count.
     listed: Option<Duration>,
-    /// How long watches were open since the last list.
+    /// The total time that watches were open since the last list.
     watched: Duration,
     trouble: Trouble,
-    /// When a list last showed whether a silent watch is deaf.
+    /// When a list last began in order to show whether a silent watch is deaf.
     checked: Option<Duration>,
-    /// Decided, not yet taken by the driver.
+    /// Actions that the driver has not taken yet.
     actions: VecDeque<Action>,
-    /// Whether a list or watch is open, and whether a list is staged, by the actions that the driver took.
+    /// Whether a list or watch is open, and whether a list is staged, according to the actions that
+    /// the driver has taken.
     open: bool,
     staged: bool,
     state: State,
-    phase: Phase,
-    /// What the store stands at; unset before the first list and after a removal.
+    mode: Mode,
+    /// The version of the store; unset before the first list and after a removal.
     version: ResourceVersion,
     last_event: Option<Duration>,
     quiet: Quiet,
-    /// The server has a newer version than the watch, which keeps silent; a watch that is resumed does not end that.
+    /// Set while the server has a newer version than a silent watch. Outlives watches that end and
+    /// are resumed.
     suspicion: Option<Suspicion>,
     relist: Relist,
     streaming_supported: Option<bool>,
-    /// Whether the first list, at version `0`, came in pages: later ones do, too.
+    /// Whether the first list, at version `0`, was paged; later ones are paged, too.
     pages: bool,
     bookmarks_seen: bool,
     malformed: Option<MalformedAt>,
@@ -97,9 +75,9 @@ pub struct Reflector {
 
 /// What the machine waits for.
 #[derive(Debug)]
-enum Phase {
+enum Mode {
     NotStarted,
-    /// The time.
+    /// A point in time.
     Waiting {
         until: Duration,
         next: Next,
@@ -112,7 +90,6 @@ enum Phase {
     Watching(Watching),
     /// A resource that the server does not have.
     Absent(Absence),
-    Stopped,
 }
 
 /// What follows a wait.
@@ -125,7 +102,7 @@ enum Next {
 impl Reflector {
     /// A reflector that has not started; its first [`poll`](Self::poll) starts it.
     #[must_use]
-    pub fn new(config: ReflectorConfig) -> Self {
+    pub(crate) fn new(config: ReflectorConfig) -> Self {
         Self {
             random: backoff::Random::new(!config.seed),
             watches: Pace::new(Backoff::new(config.backoff.clone(), config.seed)),
@@ -138,7 +115,7 @@ impl Reflector {
             open: false,
             staged: false,
             state: State::NotStarted,
-            phase: Phase::NotStarted,
+            mode: Mode::NotStarted,
             version: ResourceVersion::unset(),
             last_event: None,
             quiet: Quiet::default(),
@@ -154,25 +131,33 @@ impl Reflector {
         }
     }
 
-    /// Takes note of what happened at `now`, a time since any fixed moment that never goes back. Every action
-    /// that follows is to be taken from [`poll`](Self::poll) before the next input.
-    pub fn handle(&mut self, now: Duration, input: Input) {
+    /// Handles what happened at `now`, the time since a fixed moment, which never decreases. The
+    /// driver must take every resulting action from [`poll`](Self::poll) before the next input.
+    pub(crate) fn handle(&mut self, now: Duration, input: Input) {
         match input {
-            Input::Stop => self.stop(),
             Input::Probed(answer) => self.on_probed(now, answer),
             Input::Discovered(answer) => self.on_discovered(now, answer),
-            input if self.is_current() => match &self.phase {
-                Phase::Listing(_) => self.on_listing(now, input),
-                Phase::Streaming(_) => self.on_streaming(now, input),
-                Phase::Watching(_) => self.on_watching(now, input),
-                _ => {}
+            Input::Opened
+            | Input::Received { .. }
+            | Input::Progress { .. }
+            | Input::Missed { .. }
+            | Input::PageEnd { .. }
+            | Input::Event { .. }
+            | Input::Bookmark { .. }
+            | Input::Closed
+            | Input::Failed(_) => match &self.mode {
+                // Late input of a request that was closed.
+                _ if !self.is_current() => {}
+                Mode::Listing(_) => self.on_listing(now, input),
+                Mode::Streaming(_) => self.on_streaming(now, input),
+                Mode::Watching(_) => self.on_watching(now, input),
+                Mode::NotStarted | Mode::Waiting { .. } | Mode::Absent(_) => {}
             },
-            _ => {}
         }
     }
 
-    /// What to do now; to be asked again until it is `None`.
-    pub fn poll(&mut self, now: Duration) -> Option<Action> {
+    /// The next action; call it until it returns `None`.
+    pub(crate) fn poll(&mut self, now: Duration) -> Option<Action> {
         if self.actions.is_empty() {
             self.on_time(now);
         }
@@ -187,71 +172,70 @@ impl Reflector {
         Some(action)
     }
 
-    /// When to [`poll`](Self::poll) even if nothing happens before. `None` once stopped.
+    /// When to call [`poll`](Self::poll) again if no input arrives before.
     #[must_use]
-    pub fn deadline(&self) -> Option<Duration> {
+    pub(crate) fn deadline(&self) -> Duration {
         if !self.actions.is_empty() {
-            return Some(Duration::ZERO);
+            return Duration::ZERO;
         }
-        match &self.phase {
-            Phase::NotStarted => Some(Duration::ZERO),
-            Phase::Waiting { until, .. } => Some(*until),
-            Phase::Listing(list) => Some(list.silent_at(&self.config)),
-            Phase::Streaming(stream) => Some(stream.deadline(&self.config)),
-            Phase::Watching(watch) => Some(self.watch_deadline(watch)),
-            Phase::Absent(absence) => Some(absence.deadline(&self.config)),
-            Phase::Stopped => None,
+        match &self.mode {
+            Mode::NotStarted => Duration::ZERO,
+            Mode::Waiting { until, .. } => *until,
+            Mode::Listing(list) => list.silent_at(&self.config),
+            Mode::Streaming(stream) => stream.deadline(&self.config),
+            Mode::Watching(watch) => self.watch_deadline(watch),
+            Mode::Absent(absence) => absence.deadline(&self.config),
         }
     }
 
-    /// Where it stands.
+    /// The current state.
     #[must_use]
-    pub fn state(&self) -> &State {
+    pub(crate) fn state(&self) -> &State {
         &self.state
     }
 
-    /// The version that the store stands at: of the last list that was finished, or of the last event or
-    /// bookmark after it. Unset before the first list, and after [`Action::RemoveAll`].
+    /// The version of the last finished list, or of the last event or bookmark after it. Unset
+    /// before the first list, and after [`Action::RemoveAll`].
     #[must_use]
-    pub fn last_sync_resource_version(&self) -> &ResourceVersion {
+    pub(crate) fn last_sync_resource_version(&self) -> &ResourceVersion {
         &self.version
     }
 
-    /// What was learnt about the server and this resource: whether streaming lists work. `None`: nothing yet.
+    /// Whether streaming lists work for this server and resource; `None` if not known yet.
     #[must_use]
-    pub fn streaming_lists_supported(&self) -> Option<bool> {
+    pub(crate) fn streaming_lists_supported(&self) -> Option<bool> {
         self.streaming_supported
     }
 
-    /// How many failures there were, those included that were answered at once by another request.
+    /// The number of failures, including those that were followed by another request at once.
     #[must_use]
-    pub fn failures(&self) -> u64 {
+    pub(crate) fn failures(&self) -> u64 {
         self.failures
     }
 
     /// The latest of the [`failures`](Self::failures).
     #[must_use]
-    pub fn last_failure(&self) -> Option<&Failure> {
+    pub(crate) fn last_failure(&self) -> Option<&Failure> {
         self.last_failure.as_ref()
     }
 
-    /// Whatever the time demands; asked only when the driver has taken every action.
+    /// Handles what is due at `now`; called only when the driver has taken every action.
     fn on_time(&mut self, now: Duration) {
-        match &self.phase {
-            Phase::NotStarted => self.start_list(now),
-            Phase::Waiting { until, next } if now >= *until => match next {
+        match &self.mode {
+            Mode::NotStarted => self.start_list(now),
+            Mode::Waiting { until, next } if now >= *until => match next {
                 Next::List => self.start_list(now),
                 Next::Watch => self.start_watch(now),
             },
-            Phase::Listing(_) => self.listing_on_time(now),
-            Phase::Streaming(_) => self.streaming_on_time(now),
-            Phase::Watching(_) => self.watching_on_time(now),
-            Phase::Absent(_) => self.absence_on_time(now),
-            Phase::Waiting { .. } | Phase::Stopped => {}
+            Mode::Listing(_) => self.listing_on_time(now),
+            Mode::Streaming(_) => self.streaming_on_time(now),
+            Mode::Watching(_) => self.watching_on_time(now),
+            Mode::Absent(_) => self.absence_on_time(now),
+            Mode::Waiting { .. } => {}
         }
     }
 
-    /// Tries `next` again when it is due.
+    /// Waits after a failure until `next` is due, and at least for a `Retry-After`.
     fn back_off(&mut self, now: Duration, cause: Failure, next: Next) {
         self.note_failure(&cause);
         self.abandon();
@@ -268,12 +252,12 @@ impl Reflector {
         };
         let soon = now.saturating_add(self.random.between(JITTER / 100, JITTER));
         let until = if due > now { due } else { soon };
-        self.phase = Phase::Waiting { until: until.max(at_least), next };
+        self.mode = Mode::Waiting { until: until.max(at_least), next };
     }
 
-    /// Shows what is waited for.
+    /// Sets the state that is shown during the wait.
     fn show_waiting(&mut self, now: Duration, cause: Failure) {
-        let Phase::Waiting { until, next } = self.phase else { return };
+        let Mode::Waiting { until, next } = self.mode else { return };
         if let Some(degraded) = &mut self.trouble.degraded {
             degraded.clone_from(&cause);
         }
@@ -288,12 +272,12 @@ impl Reflector {
         self.state = State::BackingOff { cause, attempt: pace.backoff.attempt().max(1), until };
     }
 
-    /// How much of a `Retry-After` is obeyed.
+    /// The `Retry-After`, limited to the configured maximum; zero if there is none.
     fn obeyed(&self, retry_after: Option<Duration>) -> Duration {
         retry_after.unwrap_or_default().min(self.config.max_retry_after)
     }
 
-    /// Tries `next` again after a long while: what the server sends cannot be used.
+    /// Waits the longest delay before `next`: the server's data cannot be used.
     fn degrade(&mut self, now: Duration, cause: Failure, next: Next) {
         self.note_failure(&cause);
         self.abandon();
@@ -304,7 +288,7 @@ impl Reflector {
         pace.delay_at_max_from(now);
         let until = pace.due;
         self.state = State::Degraded { cause, until };
-        self.phase = Phase::Waiting { until, next };
+        self.mode = Mode::Waiting { until, next };
     }
 
     fn note_failure(&mut self, failure: &Failure) {
@@ -312,21 +296,28 @@ impl Reflector {
         self.last_failure = Some(failure.clone());
     }
 
-    /// Drops what is staged, if anything, once the driver has taken the actions before.
+    /// Abandons the list that is staged once the driver has taken the queued actions, if there is
+    /// one.
     fn abandon(&mut self) {
         let staged = self.actions.iter().fold(self.staged, |staged, action| match action {
             Action::BeginReplace { .. } => true,
             Action::FinishReplace { .. } | Action::AbandonReplace => false,
-            _ => staged,
+            Action::List(_)
+            | Action::Watch(_)
+            | Action::Close
+            | Action::Probe(_)
+            | Action::Discover
+            | Action::RemoveAll => staged,
         });
         if staged {
             self.actions.push_back(Action::AbandonReplace);
         }
     }
 
-    /// Whether what the driver has open is what the machine is thinking of.
+    /// Whether the driver's open request is the machine's: no queued action replaces or closes it.
     fn is_current(&self) -> bool {
-        let changes = |action: &Action| matches!(action, Action::List(_) | Action::Watch(_) | Action::Close);
+        let changes =
+            |action: &Action| matches!(action, Action::List(_) | Action::Watch(_) | Action::Close);
         self.open && !self.actions.iter().any(changes)
     }
 
@@ -334,18 +325,5 @@ impl Reflector {
         let range = &self.config.watch_timeout;
         let drawn = self.random.between(*range.start(), *range.end()).max(SHORTEST_WATCH_TIMEOUT);
         Duration::from_secs(drawn.as_secs())
-    }
-
-    fn stop(&mut self) {
-        if matches!(self.phase, Phase::Stopped) {
-            return;
-        }
-        self.actions.clear();
-        if self.open {
-            self.actions.push_back(Action::Close);
-        }
-        self.abandon();
-        self.phase = Phase::Stopped;
-        self.state = State::Stopped;
     }
 }

@@ -1,21 +1,24 @@
-//! Label and field selectors: which objects of a collection are meant.
+//! Label and field selectors, which select objects of a collection.
 //!
-//! [`LabelSelector`] is the whole grammar of `k8s.io/apimachinery/pkg/labels`, [`FieldSelector`] that of
-//! `pkg/fields`. Both print canonically: equal selectors have equal texts and the text parses back to an
-//! equal selector, so a selector can be part of a collection's identity.
+//! [`LabelSelector`] parses the whole grammar of `k8s.io/apimachinery/pkg/labels`,
+//! [`FieldSelector`] that of `pkg/fields`. Both have a canonical text: equal selectors print the
+//! same text, and it parses back to an equal selector. So a selector can be part of a collection's
+//! identity.
 
 use std::fmt;
 
 mod field;
 mod label;
+mod selectable;
 mod syntax;
 
 pub use field::{FieldRequirement, FieldSelector, field_value};
 pub use label::{LabelSelector, Operator, Requirement};
+pub use selectable::{SelectableField, SelectableFields, UnsupportedField};
 
-/// A text is no selector: which text, where, and what was expected there.
+/// A text is not a selector: the text, the offset, and what was expected there.
 ///
-/// The `Display` form quotes the place and is meant for whoever wrote the selector.
+/// The `Display` form quotes the text at the offset, for the author of the selector.
 ///
 /// # Examples
 /// ```
@@ -44,7 +47,7 @@ impl ParseSelectorError {
         &self.text
     }
 
-    /// Where in the text, in bytes; the text's length when more was expected at its end.
+    /// The offset in the text, in bytes; the length of the text if more was expected at its end.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.offset
@@ -56,7 +59,13 @@ impl ParseSelectorError {
         self.expected
     }
 
-    fn new(grammar: Grammar, text: &str, offset: usize, expected: &'static str, found: &str) -> Self {
+    fn new(
+        grammar: Grammar,
+        text: &str,
+        offset: usize,
+        expected: &'static str,
+        found: &str,
+    ) -> Self {
         Self { grammar, text: text.to_owned(), offset, expected, found: found.to_owned() }
     }
 }

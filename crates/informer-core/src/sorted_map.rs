@@ -1,8 +1,8 @@
 //! A persistent ordered map: cloning is O(1), clones share structure, and a write copies one path.
 //!
-//! A B+tree with wide leaves whose nodes are reference-counted. A write through [`Arc::make_mut`] copies the nodes that a
-//! clone still holds, once per clone taken, and changes the others in place: a batch of writes between two publications
-//! pays for each node once.
+//! A B+tree with wide leaves whose nodes are reference-counted. Writes are copy-on-write
+//! ([`Arc::make_mut`]): a node shared with a clone is copied, any other is changed in place. A
+//! batch of writes between two publications copies each node at most once.
 
 mod iter;
 #[cfg(test)]
@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 pub use iter::Iter;
 
-/// Entries of a leaf and children of a branch, at most. Wide nodes iterate fast and stay shallow; each write after a
-/// publication copies one leaf.
+/// Entries of a leaf and children of a branch, at most. Wide nodes iterate fast and stay shallow;
+/// each write after a publication copies one leaf.
 const WIDTH: usize = 32;
 
 /// An ordered map whose clones are snapshots.
@@ -44,8 +44,8 @@ enum Node<K, V> {
 }
 
 struct Child<K, V> {
-    /// Lower bound: not above any key of the node, above every key of the nodes before it. That of a branch's first child is
-    /// not maintained.
+    /// Lower bound: not above any key of the node, above every key of the nodes before it. That of
+    /// a branch's first child is not maintained.
     first: K,
     node: Arc<Node<K, V>>,
 }
@@ -69,7 +69,8 @@ impl<K, V> SortedMap<K, V> {
         self.len == 0
     }
 
-    /// The entry for which `compare` says `Equal`; `compare` orders a key of the map against the one looked for.
+    /// The entry for which `compare` returns `Equal`. `compare` orders a key of the map relative to
+    /// the one searched for.
     pub fn find(&self, compare: impl Fn(&K) -> Ordering) -> Option<(&K, &V)> {
         let mut node = &*self.root;
         loop {
@@ -93,7 +94,7 @@ impl<K: Ord, V> SortedMap<K, V> {
     }
 }
 
-/// The child that holds the key looked for, if any does.
+/// The position of the only child that may contain the key searched for.
 fn child_of<K, V>(children: &[Child<K, V>], compare: &impl Fn(&K) -> Ordering) -> usize {
     children[1..].partition_point(|child| compare(&child.first).is_le())
 }

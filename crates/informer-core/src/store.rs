@@ -1,27 +1,26 @@
 //! The store: all objects of a collection, ordered by key, with any number of indexes.
 //!
-//! One writer owns the [`Store`] and publishes; everyone else holds a [`Reader`] and takes [`Snapshot`]s.
-//! A snapshot is O(1) to take, is one consistent view over the objects and every index, never changes, and
-//! neither blocks the writer nor is blocked by it (G10).
+//! One writer, the [`Pipeline`](crate::Pipeline), owns the store and publishes its writes. Readers
+//! take [`Snapshot`]s from a [`Reader`]. A snapshot is an immutable, consistent view of the objects
+//! and all indexes. Taking one is O(1), does not block the writer, and is not blocked by it (G10).
 //!
 //! # Examples
 //! ```
-//! use informer_core::store::{Index, Store};
-//! use informer_core::{Item, ObjectKey};
+//! use std::time::Duration;
+//! use informer_core::store::Index;
+//! use informer_core::{Delta, Item, ObjectKey, Pipeline};
 //!
 //! struct Pod { node: &'static str }
 //!
-//! let mut store = Store::new();
-//! let reader = store.reader();
+//! let mut pipeline = Pipeline::new();
+//! let reader = pipeline.reader();
 //! let by_node = Index::new("node", |pod: &Pod, values| values.push(pod.node));
-//! store.add_index(&by_node)?;
+//! pipeline.add_index(&by_node)?;
 //! let item = |name: &str, version: u64, node| {
 //!     Item::new(ObjectKey::namespaced("default", name), name.into(), version.into(), Pod { node })
 //! };
-//! store.upsert(item("a", 1, "node-1"));
-//! store.upsert(item("b", 2, "node-2"));
-//! assert_eq!(reader.snapshot().len(), 0, "nothing is seen before it is published");
-//! store.publish();
+//! let listed = [item("a", 1, "node-1"), item("b", 2, "node-2")].map(Delta::Added);
+//! pipeline.apply(Duration::ZERO, listed);
 //!
 //! let snapshot = reader.snapshot();
 //! assert_eq!(snapshot.len(), 2);
@@ -45,32 +44,33 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 
 pub use index::{Index, IndexError, IndexFault, IndexValues};
-pub use replace::{ReplaceChange, Replacement};
+pub(crate) use replace::{ReplaceChange, Replacement};
 pub use snapshot::{Entry, IndexHits, Objects, Snapshot};
 
-use crate::{Item, ObjectKey, Record, ResourceVersion};
+use crate::ingest::Held;
+use crate::{Item, ObjectKey, Record, ResourceVersion, Uid};
 use building::Building;
 use records::{FreeSlots, Slot};
 use snapshot::Root;
 use table::Table;
 
-/// The writing side of a collection of objects. Writes are seen by readers after [`publish`](Self::publish).
-pub struct Store<T> {
+/// The writer's side of the store. Readers see its writes after [`publish`](Self::publish).
+pub(crate) struct Store<T> {
     root: Root<T>,
     free: FreeSlots,
-    /// Indexes that are not in the root yet.
+    /// Indexes under construction, not in the root yet.
     building: Vec<Building<T>>,
     dirty: bool,
     faults: Vec<IndexFault>,
     published: Arc<ArcSwap<Root<T>>>,
 }
 
-/// A cheap handle from which anyone takes snapshots of a [`Store`], also after the store is gone.
+/// A cheap handle to take snapshots of a store; it still works after the store was dropped.
 pub struct Reader<T>(Arc<ArcSwap<Root<T>>>);
 
 /// What a write did to its key.
 #[derive(Debug)]
-pub enum Change<T> {
+pub(crate) enum Change<T> {
     /// The key was not there.
     Added,
     /// The key held an earlier state of the same object.
@@ -80,7 +80,7 @@ pub enum Change<T> {
     },
     /// The key held another object, which had the same name and another UID (G5).
     Recreated {
-        /// The last state of the object that is gone.
+        /// The last state of the previous object.
         old: Record<T>,
     },
     /// The store already held exactly this UID and version; nothing changed (G7).
@@ -90,7 +90,7 @@ pub enum Change<T> {
 impl<T> Store<T> {
     /// An empty store at the unset version.
     #[must_use]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let root = Root::new();
         Self {
             published: Arc::new(ArcSwap::from_pointee(root.clone())),
@@ -104,58 +104,77 @@ impl<T> Store<T> {
 
     /// A handle for readers.
     #[must_use]
-    pub fn reader(&self) -> Reader<T> {
+    pub(crate) fn reader(&self) -> Reader<T> {
         Reader(Arc::clone(&self.published))
     }
 
     /// The record of `key` as the writer sees it, published or not.
     #[must_use]
-    pub fn get(&self, key: &ObjectKey) -> Option<&Record<T>> {
+    pub(crate) fn get(&self, key: &ObjectKey) -> Option<&Record<T>> {
         self.root.objects.get(key)
     }
 
-    /// The key and record of the object with this namespace and name, without building a key of them.
+    /// The key and record of the object with this namespace and name, without building a key.
     #[must_use]
-    pub fn find(&self, namespace: &str, name: &str) -> Option<(&ObjectKey, &Record<T>)> {
+    pub(crate) fn find(&self, namespace: &str, name: &str) -> Option<(&ObjectKey, &Record<T>)> {
         self.root.objects.find(namespace, name)
     }
 
-    /// The number of objects as the writer sees it.
+    /// What is held under a name, compared with this UID and version.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn held(
+        &self,
+        namespace: &str,
+        name: &str,
+        uid: &Uid,
+        version: &ResourceVersion,
+    ) -> Held {
+        match self.find(namespace, name) {
+            None => Held::Nothing,
+            Some((key, record)) if record.is_state(uid, version) => Held::Same(key.clone()),
+            Some((key, record)) if record.uid == *uid => Held::Older(key.clone()),
+            Some((key, _)) => Held::Other(key.clone()),
+        }
+    }
+
+    /// The number of objects, published or not.
+    #[must_use]
+    pub(crate) fn len(&self) -> usize {
         self.root.objects.len()
     }
 
     /// Whether there are no objects.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The version that the store stands at.
+    /// The version of the store, published or not.
     #[must_use]
-    pub fn version(&self) -> &ResourceVersion {
+    pub(crate) fn version(&self) -> &ResourceVersion {
         &self.root.version
     }
 
-    /// Sets the version that the store stands at, with the next publication.
-    pub fn set_version(&mut self, version: ResourceVersion) {
+    /// Sets the version of the store; readers see it after the next publication.
+    pub(crate) fn set_version(&mut self, version: ResourceVersion) {
         self.root.version = version;
         self.dirty = true;
     }
 
-    /// Notes that the server's history was replaced: versions from before mean nothing any more (G14).
-    pub fn history_changed(&mut self) {
+    /// Starts a new epoch: the server's history was replaced, so older versions are not comparable
+    /// (G14).
+    pub(crate) fn history_changed(&mut self) {
         self.root.epoch += 1;
         self.dirty = true;
     }
 
     /// Writes one object.
-    pub fn upsert(&mut self, item: Item<T>) -> Change<T> {
+    pub(crate) fn upsert(&mut self, item: Item<T>) -> Change<T> {
         self.write(&item.key, item.record, false)
     }
 
-    /// [`upsert`](Self::upsert), which may `distrust` an equal UID and version: then the state counts as another one.
+    /// [`upsert`](Self::upsert); with `distrust`, a record of equal UID and version counts as
+    /// changed.
     fn write(&mut self, key: &ObjectKey, record: Record<T>, distrust: bool) -> Change<T> {
         let held = self.root.objects.get(key);
         if !distrust && held.is_some_and(|held| held.is_state(&record.uid, &record.version)) {
@@ -173,37 +192,38 @@ impl<T> Store<T> {
     }
 
     /// Removes one object and returns its last state.
-    pub fn remove(&mut self, key: &ObjectKey) -> Option<Record<T>> {
+    pub(crate) fn remove(&mut self, key: &ObjectKey) -> Option<Record<T>> {
         let (slot, old) = self.root.objects.remove(&mut self.free, key)?;
         self.reindex(key, slot, Some(&old));
         self.dirty = true;
         Some(old)
     }
 
-    /// Makes all writes since the last publication visible to readers, in one step. Does nothing if there
-    /// were none.
-    pub fn publish(&mut self) {
+    /// Makes all writes since the last publication visible to readers, in one step. Does nothing if
+    /// there were none.
+    pub(crate) fn publish(&mut self) {
         if std::mem::take(&mut self.dirty) {
             self.published.store(Arc::new(self.root.clone()));
         }
     }
 
-    /// Takes what index functions did wrong since the last call.
-    pub fn take_faults(&mut self) -> Vec<IndexFault> {
+    /// Takes the faults of index functions since the last call.
+    pub(crate) fn take_faults(&mut self) -> Vec<IndexFault> {
         std::mem::take(&mut self.faults)
     }
 
-    /// Brings the indexes to the record that `key` has now, after `old`.
+    /// Updates the indexes from the `old` record of `key` to its current one.
     fn reindex(&mut self, key: &ObjectKey, slot: Slot, old: Option<&Record<T>>) {
         let Root { objects, indexes, .. } = &mut self.root;
-        let [old, new] = [old, objects.record(slot)].map(|record| record.map(|record| &*record.object));
+        let [old, new] =
+            [old, objects.record(slot)].map(|record| record.map(|record| &*record.object));
         let building = self.building.iter_mut().filter(|building| building.has_filed(key));
         for postings in indexes.iter_mut().chain(building.map(|building| &mut building.postings)) {
             postings.update(key, slot, old, new, &mut self.faults);
         }
     }
 
-    /// The whole table in one go, for a first list; only right where there were no objects before.
+    /// Sets the whole table at once. Only correct if the store has no objects.
     fn fill(&mut self, objects: Table<T>, free: FreeSlots) {
         (self.root.objects, self.free) = (objects, free);
         // The clone ends the borrow; it shares all structure.
@@ -215,7 +235,7 @@ impl<T> Store<T> {
 }
 
 impl<T> Reader<T> {
-    /// The store as last published: O(1), and never waits.
+    /// The state last published. O(1), and never blocks.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot<T> {
         Snapshot::new(self.0.load_full())

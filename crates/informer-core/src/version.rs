@@ -1,13 +1,15 @@
 //! Resource versions and UIDs: what tells one state, and one object, from another.
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
 /// A resource version, as the API server wrote it.
 ///
-/// Compare with [`compare`](Self::compare): versions that are decimal numbers of any length are ordered,
-/// others only equal or not (KEP-5504). An empty version means "not known", or in a request "the newest".
+/// Compare with [`compare`](Self::compare): versions that are decimal numbers of any length are
+/// ordered, others only equal or not (KEP-5504). An empty version means "not known", or in a
+/// request "the newest".
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ResourceVersion(Repr);
 
@@ -68,13 +70,14 @@ impl ResourceVersion {
             (a, b) if a == b => Some(Ordering::Equal),
             _ => {
                 let (a, b) = (self.to_string(), other.to_string());
-                (is_decimal(&a) && is_decimal(&b)).then(|| a.len().cmp(&b.len()).then_with(|| a.cmp(&b)))
+                (is_decimal(&a) && is_decimal(&b))
+                    .then(|| a.len().cmp(&b.len()).then_with(|| a.cmp(&b)))
             }
         }
     }
 
-    /// Whether a store that stands at this version has reached `wanted`; versions that cannot be ordered
-    /// count as reached only when equal.
+    /// Whether a store that stands at this version has reached `wanted`; versions that cannot be
+    /// ordered count as reached only when equal.
     #[must_use]
     pub fn has_reached(&self, wanted: &Self) -> bool {
         self.compare(wanted).is_some_and(Ordering::is_ge)
@@ -108,6 +111,25 @@ impl From<&str> for ResourceVersion {
     }
 }
 
+impl From<String> for ResourceVersion {
+    fn from(text: String) -> Self {
+        Self::new(&text)
+    }
+}
+
+/// As its text.
+impl Serialize for ResourceVersion {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ResourceVersion {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Self::from)
+    }
+}
+
 impl From<u64> for ResourceVersion {
     fn from(number: u64) -> Self {
         Self(Repr::Number(number))
@@ -117,7 +139,9 @@ impl From<u64> for ResourceVersion {
 /// Without leading zeros, so that the text and the number say the same.
 fn is_decimal(text: &str) -> bool {
     let digits = text.as_bytes();
-    !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) && (digits[0] != b'0' || digits.len() == 1)
+    !digits.is_empty()
+        && digits.iter().all(u8::is_ascii_digit)
+        && (digits[0] != b'0' || digits.len() == 1)
 }
 
 /// The UID of an object: the identity that a name only borrows (G5).
@@ -181,6 +205,25 @@ impl From<&str> for Uid {
     }
 }
 
+impl From<String> for Uid {
+    fn from(text: String) -> Self {
+        Self::new(&text)
+    }
+}
+
+/// As its text.
+impl Serialize for Uid {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Uid {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Self::from)
+    }
+}
+
 /// Reads the canonical lower-case form only, so that printing gives back the same text.
 fn parse_uuid(text: &str) -> Option<[u8; 16]> {
     let bytes = text.as_bytes();
@@ -219,7 +262,9 @@ mod tests {
     #[test]
     fn versions_with_leading_zeros_are_opaque() {
         assert_eq!(ResourceVersion::new("007").compare(&"7".into()), None);
-        assert!(!ResourceVersion::new("007").is_ordered() && !ResourceVersion::unset().is_ordered());
+        assert!(
+            !ResourceVersion::new("007").is_ordered() && !ResourceVersion::unset().is_ordered()
+        );
         assert!(ResourceVersion::from(7).is_ordered());
         assert_ne!(ResourceVersion::new("007"), "7".into());
     }

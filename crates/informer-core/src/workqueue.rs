@@ -1,8 +1,9 @@
-//! The work queue between an informer's events and the workers of a controller: what client-go's `util/workqueue`
-//! decides, without a clock.
+//! The work queue between an informer's events and a controller's workers: the logic of client-go's
+//! `util/workqueue`, without a clock.
 //!
-//! [`Queue`] is the state machine, driven with the time as an argument; [`SharedQueue`] shares it between workers
-//! and decides whom to wake. The `informer` crate's `workqueue` adds the sleeping.
+//! [`Queue`] is the state machine, which takes the time as an argument. [`SharedQueue`] shares it
+//! between workers, and selects which of them to wake. The `informer` crate's `workqueue` adds
+//! timers.
 
 mod delays;
 mod limiter;
@@ -14,14 +15,16 @@ mod waiters;
 #[cfg(test)]
 mod tests;
 
-pub use limiter::{BucketLimiter, ExponentialLimiter, FastSlowLimiter, MaxOfLimiter, MaxWaitLimiter};
+pub use limiter::{
+    BucketLimiter, ExponentialLimiter, FastSlowLimiter, MaxOfLimiter, MaxWaitLimiter,
+};
 pub use limiter::{RateLimiter, default_limiter};
 pub use metrics::{Histogram, Metrics};
 pub use queue::Queue;
 pub use shared::{Polled, SharedQueue, Ticket};
-pub use waiters::{WaiterId, Waiters};
+pub(crate) use waiters::{WaiterId, Waiters};
 
-/// The lock of [`SharedQueue`], by a name of its own: the model check puts loom's in its place.
+/// The lock of [`SharedQueue`], imported here so that the model check can replace it with loom's.
 mod sync {
     pub(super) use std::sync::Mutex;
 }

@@ -1,28 +1,39 @@
-//! Every order in which workers, adders and those who give up can meet at the work queue, tried out by loom: nobody
-//! sleeps for ever while there is an item, and no item is handed out twice.
+//! Every order in which workers, adders and those who give up can meet at the work queue, tried out
+//! by loom: nobody sleeps for ever while there is an item, and no item is handed out twice.
 //!
-//! The module under test is the library's own source, compiled a second time with loom's lock in the place of std's,
-//! so that this runs as any other test. A lost wake-up shows as a deadlock, which loom reports before it
-//! ends the process.
+//! The module under test is the library's own source, compiled a second time with loom's lock in
+//! the place of std's, so that this runs as any other test. A lost wake-up shows as a deadlock,
+//! which loom reports before it ends the process.
 
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use informer_core::workqueue::{ExponentialLimiter, Queue, WaiterId, Waiters};
 use loom::future::block_on;
 use loom::sync::Arc;
 use loom::thread;
 
-#[expect(unreachable_pub, reason = "public in the library")]
-#[path = "../src/workqueue/shared.rs"]
-mod shared;
+#[expect(dead_code, unreachable_pub, reason = "used in the library")]
+#[path = "../src/workqueue"]
+mod workqueue {
+    mod delays;
+    mod limiter;
+    mod metrics;
+    mod queue;
+    mod shared;
+    mod waiters;
 
-mod sync {
-    pub(super) use loom::sync::Mutex;
+    mod sync {
+        pub(super) use loom::sync::Mutex;
+    }
+
+    pub(super) use limiter::ExponentialLimiter;
+    pub(super) use queue::Queue;
+    pub(super) use shared::{Polled, SharedQueue, Ticket};
+    use waiters::{WaiterId, Waiters};
 }
 
-use shared::{Polled, SharedQueue, Ticket};
+use workqueue::{ExponentialLimiter, Polled, Queue, SharedQueue, Ticket};
 
 type Shared = Arc<SharedQueue<u8>>;
 
@@ -75,7 +86,10 @@ fn done(queue: &Shared, item: u8) {
 }
 
 /// Does it in a thread of its own.
-fn beside<R: 'static>(queue: &Shared, what: impl FnOnce(&Shared) -> R + 'static) -> thread::JoinHandle<R> {
+fn beside<R: 'static>(
+    queue: &Shared,
+    what: impl FnOnce(&Shared) -> R + 'static,
+) -> thread::JoinHandle<R> {
     let queue = Arc::clone(queue);
     thread::spawn(move || what(&queue))
 }

@@ -1,4 +1,5 @@
-//! Serves an empty cluster until it is interrupted, and prints its URL: `kubectl --server=URL get pods -A`.
+//! Serves an empty cluster until it is interrupted, and prints its URL:
+//! `kubectl --server=URL get pods -A`.
 
 use informer_testkit::TestServer;
 

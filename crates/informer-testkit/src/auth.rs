@@ -14,8 +14,8 @@ const ANONYMOUS: &str = "system:anonymous";
 
 /// Who may do what on a server; a cheap handle.
 ///
-/// At first everyone may do everything. Once a token is [added](Self::add_token), requests need one. What is
-/// not [denied](Self::deny) is allowed.
+/// At first everyone may do everything. Once a token is [added](Self::add_token), requests need
+/// one. What is not [denied](Self::deny) is allowed.
 ///
 /// # Examples
 /// ```
@@ -54,14 +54,14 @@ impl Auth {
         rules.users.insert(token.to_owned(), user.to_owned());
     }
 
-    /// Accepts a token no longer, as if it had expired: requests with it are answered 401. Open watches go
-    /// on, as on a real server.
+    /// Accepts a token no longer, as if it had expired: requests with it are answered 401. Open
+    /// watches go on, as on a real server.
     pub fn revoke_token(&self, token: &str) {
         self.lock().users.remove(token);
     }
 
-    /// Denies a user a verb on a resource (`pods`, `deployments.apps`, or `*` for all): 403. Where no
-    /// tokens are required the user is `system:anonymous`.
+    /// Denies a user a verb on a resource (`pods`, `deployments.apps`, or `*` for all): 403. Where
+    /// no tokens are required the user is `system:anonymous`.
     pub fn deny(&self, user: &str, verb: Verb, resource: &str) {
         self.lock().denials.push(Denial {
             user: user.to_owned(),
@@ -72,7 +72,11 @@ impl Auth {
 
     /// Denies a user everything on a resource.
     pub fn deny_all(&self, user: &str, resource: &str) {
-        self.lock().denials.push(Denial { user: user.to_owned(), verb: None, resource: resource.to_owned() });
+        self.lock().denials.push(Denial {
+            user: user.to_owned(),
+            verb: None,
+            resource: resource.to_owned(),
+        });
     }
 
     /// Takes back everything that a user was denied.

@@ -24,7 +24,6 @@ fn parse(group: &str, line: &str) -> Resource {
     resource.has_status = next() == "status";
     resource.short_names = names(next());
     resource.categories = names(next());
-    resource.selectable_fields = selectable_fields(group, plural).iter().map(|&f| f.to_owned()).collect();
     if plural == "endpoints" {
         "endpoints".clone_into(&mut resource.singular);
     }
@@ -33,48 +32,6 @@ fn parse(group: &str, line: &str) -> Resource {
 
 fn names(word: &str) -> Vec<String> {
     word.split(',').filter(|name| *name != "-").map(str::to_owned).collect()
-}
-
-/// Field selectors that the API server supports besides name and namespace.
-fn selectable_fields(group: &str, plural: &str) -> &'static [&'static str] {
-    match (group, plural) {
-        ("", "pods") => &[
-            "spec.nodeName",
-            "spec.restartPolicy",
-            "spec.schedulerName",
-            "spec.serviceAccountName",
-            "spec.hostNetwork",
-            "status.phase",
-            "status.podIP",
-            "status.nominatedNodeName",
-        ],
-        ("", "events") => &[
-            "involvedObject.kind",
-            "involvedObject.namespace",
-            "involvedObject.name",
-            "involvedObject.uid",
-            "involvedObject.apiVersion",
-            "involvedObject.resourceVersion",
-            "involvedObject.fieldPath",
-            "reason",
-            "reportingComponent",
-            "source",
-            "type",
-        ],
-        ("", "secrets") => &["type"],
-        ("", "namespaces") => &["status.phase"],
-        ("", "nodes") => &["spec.unschedulable"],
-        ("", "services") => &["spec.clusterIP", "spec.type"],
-        ("", "replicationcontrollers") | ("apps", "replicasets") => &["status.replicas"],
-        ("batch", "jobs") => &["status.successful"],
-        ("certificates.k8s.io", "certificatesigningrequests") => &["spec.signerName"],
-        ("certificates.k8s.io", "clustertrustbundles") => &["spec.signerName"],
-        ("certificates.k8s.io", "podcertificaterequests") => {
-            &["spec.signerName", "spec.podName", "spec.nodeName"]
-        }
-        ("resource.k8s.io", "resourceslices") => &["spec.nodeName", "spec.driver"],
-        _ => &[],
-    }
 }
 
 const GROUPS: [(&str, &str); 20] = [
@@ -192,7 +149,9 @@ mod tests {
     #[test]
     fn the_table_reads_as_it_is_meant() {
         let all = resources();
-        let find = |name: &str| all.iter().find(|r| r.is_called(name)).unwrap_or_else(|| panic!("no {name}"));
+        let find = |name: &str| {
+            all.iter().find(|r| r.is_called(name)).unwrap_or_else(|| panic!("no {name}"))
+        };
         assert_eq!(find("deploy").kind, "Deployment");
         assert_eq!(find("deploy").categories, ["all"]);
         assert_eq!(find("crds").short_names, ["crd", "crds"]);

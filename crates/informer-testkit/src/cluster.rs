@@ -34,19 +34,19 @@ use state::State;
 
 /// The objects of a cluster, in memory; a cheap handle, clones share the objects.
 ///
-/// All built-in resources of Kubernetes are there, and custom ones once a CustomResourceDefinition is
-/// created. Versions come from one counter: every change of any object takes the next number.
+/// All built-in resources of Kubernetes are there, and custom ones once a CustomResourceDefinition
+/// is created. Versions come from one counter: every change of any object takes the next number.
 ///
-/// The methods write from within the process, as a controller with all rights would: the **whole** object
-/// is written, its status included, and namespaces are created as needed. What goes through a
-/// [`TestServer`](crate::TestServer) obeys the rules of the API instead.
+/// The methods write from within the process, as a controller with all rights would: the **whole**
+/// object is written, its status included, and namespaces are created as needed. What goes through
+/// a [`TestServer`](crate::TestServer) obeys the rules of the API instead.
 ///
-/// Resources are named as for `kubectl`: `pods`, `po`, `deployments.apps`, `widgets.v1.example.com`. The
-/// namespace of cluster-scoped objects is empty.
+/// Resources are named as for `kubectl`: `pods`, `po`, `deployments.apps`,
+/// `widgets.v1.example.com`. The namespace of cluster-scoped objects is empty.
 ///
 /// # Simplifications
-/// - Deletion is immediate unless there are finalizers; nothing waits for a kubelet. Deleting a namespace
-///   deletes its content, deleting a CustomResourceDefinition its objects.
+/// - Deletion is immediate unless there are finalizers; nothing waits for a kubelet. Deleting a
+///   namespace deletes its content, deleting a CustomResourceDefinition its objects.
 /// - Objects are not validated against schemas, and defaults are not filled in.
 /// - Owner references are not followed: nothing collects garbage.
 ///
@@ -79,10 +79,11 @@ struct Shared {
 /// What can be chosen when a [`Cluster`] is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClusterOptions {
-    /// How many changes of each resource are remembered; what is older answers 410. Default: 10,000.
+    /// How many changes of each resource are remembered; what is older answers 410. Default:
+    /// 10,000.
     pub history: usize,
-    /// Whether creating an object in a namespace that does not exist is refused with 404, as a real server
-    /// does. Default: no, the namespace is created first.
+    /// Whether creating an object in a namespace that does not exist is refused with 404, as a real
+    /// server does. Default: no, the namespace is created first.
     pub strict_namespaces: bool,
 }
 
@@ -122,7 +123,8 @@ impl Cluster {
     /// A cluster that is not as usual.
     #[must_use]
     pub fn with_options(options: &ClusterOptions) -> Self {
-        // Two clusters must not share UIDs: nothing could tell that one took the place of the other.
+        // Two clusters must not share UIDs: nothing could tell that one took the place of the
+        // other.
         let seed = RandomState::new().hash_one(0);
         let state = State::new(seed, options.history, options.strict_namespaces);
         let version = watch::Sender::new(state.version);
@@ -161,11 +163,15 @@ impl Cluster {
         })
     }
 
-    /// Creates many objects from JSON in one step: nobody sees only some of them. Returns their number.
+    /// Creates many objects from JSON in one step: nobody sees only some of them. Returns their
+    /// number.
     ///
     /// # Errors
     /// As [`create`](Self::create), for the first object that fails; those before it stay.
-    pub fn load<J: AsRef<[u8]>>(&self, objects: impl IntoIterator<Item = J>) -> Result<usize, Status> {
+    pub fn load<J: AsRef<[u8]>>(
+        &self,
+        objects: impl IntoIterator<Item = J>,
+    ) -> Result<usize, Status> {
         self.write(|state| {
             let mut count = 0;
             for json in objects {
@@ -216,7 +222,8 @@ impl Cluster {
         })
     }
 
-    /// Deletes an object and returns its last state. One with finalizers is only marked as being deleted.
+    /// Deletes an object and returns its last state. One with finalizers is only marked as being
+    /// deleted.
     ///
     /// # Errors
     /// `NotFound`.
@@ -269,7 +276,8 @@ impl Cluster {
     #[must_use]
     pub fn snapshot(&self, resource: &str) -> Option<impl Snapshot + use<>> {
         let state = self.lock();
-        let collection = state.resource(resource).and_then(|resource| state.collection(resource))?;
+        let collection =
+            state.resource(resource).and_then(|resource| state.collection(resource))?;
         Some(collection.newest(state.version))
     }
 
@@ -277,11 +285,14 @@ impl Cluster {
     #[must_use]
     pub fn count(&self, resource: &str) -> usize {
         let state = self.lock();
-        state.resource(resource).and_then(|r| state.collection(r)).map_or(0, |collection| collection.len())
+        state
+            .resource(resource)
+            .and_then(|r| state.collection(r))
+            .map_or(0, |collection| collection.len())
     }
 
-    /// Makes all versions but the newest unknown, as a compaction of etcd does: lists, continue tokens and
-    /// new watches at older versions answer 410. Watches that are open go on.
+    /// Makes all versions but the newest unknown, as a compaction of etcd does: lists, continue
+    /// tokens and new watches at older versions answer 410. Watches that are open go on.
     pub fn compact(&self) {
         let mut state = self.lock();
         state.compacted = state.version;
@@ -293,8 +304,8 @@ impl Cluster {
         Checkpoint(Box::new(self.lock().clone()))
     }
 
-    /// Returns to an earlier state, as a restored backup of etcd does: **versions go back**, and will be
-    /// given to other changes than before. Open watches end.
+    /// Returns to an earlier state, as a restored backup of etcd does: **versions go back**, and
+    /// will be given to other changes than before. Open watches end.
     pub fn restore(&self, checkpoint: &Checkpoint) {
         let mut state = self.lock();
         let mut earlier = (*checkpoint.0).clone();
@@ -304,12 +315,22 @@ impl Cluster {
     }
 
     /// Writes through the rules of the API.
-    pub(crate) fn api_create(&self, target: &Target, body: &[u8], dry_run: bool) -> Result<Object, Status> {
+    pub(crate) fn api_create(
+        &self,
+        target: &Target,
+        body: &[u8],
+        dry_run: bool,
+    ) -> Result<Object, Status> {
         let body = read(body)?;
         self.write(|state| state.create(target, body, dry_run))
     }
 
-    pub(crate) fn api_update(&self, target: &Target, body: &[u8], dry_run: bool) -> Result<Object, Status> {
+    pub(crate) fn api_update(
+        &self,
+        target: &Target,
+        body: &[u8],
+        dry_run: bool,
+    ) -> Result<Object, Status> {
         let body = read(body)?;
         self.write(|state| state.update(target, body, dry_run))
     }
@@ -334,7 +355,8 @@ impl Cluster {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // The state is changed in single steps that leave it whole; a panic elsewhere does not spoil it.
+        // The state is changed in single steps that leave it whole; a panic elsewhere does not
+        // spoil it.
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -376,9 +398,9 @@ fn apply(state: &mut State, mut body: Fields) -> Result<Object, Status> {
 }
 
 fn target(state: &State, resource: &str, namespace: &str, name: &str) -> Result<Target, Status> {
-    let resource = state
-        .resource(resource)
-        .ok_or_else(|| Status::new(404, "NotFound", format!("there is no resource called {resource:?}")))?;
+    let resource = state.resource(resource).ok_or_else(|| {
+        Status::new(404, "NotFound", format!("there is no resource called {resource:?}"))
+    })?;
     Ok(Target {
         resource: Arc::clone(resource),
         namespace: namespace.to_owned(),
@@ -389,10 +411,13 @@ fn target(state: &State, resource: &str, namespace: &str, name: &str) -> Result<
 
 /// What an object is about by its own account. Without a namespace it is in `default`.
 fn target_of(state: &State, body: &Fields) -> Result<Target, Status> {
-    let text = |fields: &Fields, name: &str| fields.text(name).map(Cow::into_owned).unwrap_or_default();
+    let text =
+        |fields: &Fields, name: &str| fields.text(name).map(Cow::into_owned).unwrap_or_default();
     let (api_version, kind) = (text(body, "apiVersion"), text(body, "kind"));
     let resource = state.resource_of_kind(&api_version, &kind).ok_or_else(|| {
-        Status::bad_request(format!("no resource has objects of kind {kind:?} in version {api_version:?}"))
+        Status::bad_request(format!(
+            "no resource has objects of kind {kind:?} in version {api_version:?}"
+        ))
     })?;
     let metadata = body.object("metadata");
     let namespace = match text(&metadata, "namespace") {
@@ -400,11 +425,17 @@ fn target_of(state: &State, body: &Fields) -> Result<Target, Status> {
         namespace if namespace.is_empty() => "default".to_owned(),
         namespace => namespace,
     };
-    Ok(Target { resource: Arc::clone(resource), namespace, name: text(&metadata, "name"), part: Part::Whole })
+    Ok(Target {
+        resource: Arc::clone(resource),
+        namespace,
+        name: text(&metadata, "name"),
+        part: Part::Whole,
+    })
 }
 
 fn read(json: &[u8]) -> Result<Fields, Status> {
-    Fields::parse(json).map_err(|error| Status::bad_request(format!("the object is no JSON object: {error}")))
+    Fields::parse(json)
+        .map_err(|error| Status::bad_request(format!("the object is no JSON object: {error}")))
 }
 
 fn to_json(object: &impl Serialize) -> Result<Vec<u8>, Status> {

@@ -147,7 +147,9 @@ impl Active {
         !self.lifted.is_cancelled()
             && self
                 .hits
-                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |hits| (hits < limit).then_some(hits + 1))
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |hits| {
+                    (hits < limit).then_some(hits + 1)
+                })
                 .is_ok()
     }
 }
@@ -165,7 +167,8 @@ impl Faults {
 
     /// Puts a fault in force. Of several that fit a request, the one injected first hits it.
     pub fn inject(&self, fault: Fault) -> FaultHandle {
-        let active = Arc::new(Active { fault, hits: AtomicU64::new(0), lifted: CancellationToken::new() });
+        let active =
+            Arc::new(Active { fault, hits: AtomicU64::new(0), lifted: CancellationToken::new() });
         self.lock().push(Arc::clone(&active));
         FaultHandle { faults: self.clone(), active }
     }
@@ -194,7 +197,8 @@ impl Faults {
         self.0.resets.send_modify(|resets| *resets += 1);
     }
 
-    /// Ends all open watches, or those of one resource (`pods`, `deployments.apps`); returns how many.
+    /// Ends all open watches, or those of one resource (`pods`, `deployments.apps`); returns how
+    /// many.
     pub fn cut_watches(&self, how: Cut, resource: Option<&str>) -> usize {
         let mut watches = self.0.watches.lock().unwrap_or_else(PoisonError::into_inner);
         let cut = watches
@@ -207,7 +211,10 @@ impl Faults {
     #[must_use]
     pub fn open_watches(&self, resource: Option<&str>) -> usize {
         let watches = self.0.watches.lock().unwrap_or_else(PoisonError::into_inner);
-        watches.iter().filter(|open| resource.is_none_or(|resource| names(&open.path, resource))).count()
+        watches
+            .iter()
+            .filter(|open| resource.is_none_or(|resource| names(&open.path, resource)))
+            .count()
     }
 
     pub(crate) fn refusing(&self) -> watch::Receiver<bool> {
@@ -285,7 +292,10 @@ impl fmt::Debug for Faults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Faults")
             .field("refusing", &*self.0.refusing.borrow())
-            .field("active", &self.lock().iter().map(|active| active.fault.clone()).collect::<Vec<_>>())
+            .field(
+                "active",
+                &self.lock().iter().map(|active| active.fault.clone()).collect::<Vec<_>>(),
+            )
             .finish_non_exhaustive()
     }
 }

@@ -1,4 +1,5 @@
-//! Objects as clusters have them: Pods, Deployments and Nodes of realistic size, the same for the same seed.
+//! Objects as clusters have them: Pods, Deployments and Nodes of realistic size, the same for the
+//! same seed.
 
 use crate::cluster::mix;
 
@@ -33,9 +34,9 @@ pub fn nodes(count: usize) -> impl Iterator<Item = String> {
 
 /// How generated objects belong together.
 ///
-/// Pod *i* is a replica of application *i* / [`pods_per_app`](Self::pods_per_app), whose name is the value of
-/// its `app` label and the name of its Deployment; the application decides the namespace. The nodes take
-/// turns.
+/// Pod *i* is a replica of application *i* / [`pods_per_app`](Self::pods_per_app), whose name is
+/// the value of its `app` label and the name of its Deployment; the application decides the
+/// namespace. The nodes take turns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Generator {
     /// Changes names, UIDs and addresses. Default: 0.
@@ -55,9 +56,9 @@ impl Default for Generator {
 }
 
 impl Generator {
-    /// `count` running Pods as JSON, one line each, 7 to 8.5 KB long: two containers with environment,
-    /// probes, resources and mounts, volumes, tolerations, a full status, and the managed fields of two
-    /// managers, which are about 42 % of the bytes.
+    /// `count` running Pods as JSON, one line each, 7 to 8.5 KB long: two containers with
+    /// environment, probes, resources and mounts, volumes, tolerations, a full status, and the
+    /// managed fields of two managers, which are about 42 % of the bytes.
     pub fn pods(&self, count: usize) -> impl Iterator<Item = String> + use<> {
         let generator = self.clone();
         let nodes = count.div_ceil(generator.pods_per_node.max(1)).max(1);
@@ -225,7 +226,8 @@ mod tests {
     fn a_hundred_pods_share_an_app_and_a_node() {
         let apps: HashSet<_> = (0..1000).map(|n| Generator::default().app_name(n / 100)).collect();
         assert_eq!(apps.len(), 10);
-        let on_first = pods(1000).filter(|json| json.contains("\"nodeName\":\"node-0000\"")).count();
+        let on_first =
+            pods(1000).filter(|json| json.contains("\"nodeName\":\"node-0000\"")).count();
         assert_eq!(on_first, 100);
     }
 }

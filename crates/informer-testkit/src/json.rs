@@ -1,4 +1,5 @@
-//! JSON objects as ordered lists of fields whose values stay text: nothing is parsed that nobody asks for.
+//! JSON objects as ordered lists of fields whose values stay text: nothing is parsed that nobody
+//! asks for.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,8 +15,8 @@ use serde_json::value::RawValue;
 pub(crate) struct Fields(Vec<(String, Box<RawValue>)>);
 
 impl Fields {
-    /// Reads a JSON object. Line breaks between tokens are taken out, since a watch separates its events
-    /// by them.
+    /// Reads a JSON object. Line breaks between tokens are taken out, since a watch separates its
+    /// events by them.
     pub(crate) fn parse(json: &[u8]) -> Result<Self, serde_json::Error> {
         if json.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
             let value: Value = serde_json::from_slice(json)?;
@@ -33,7 +34,10 @@ impl Fields {
     ///
     /// # Errors
     /// If it is of another type.
-    pub(crate) fn read<'a, T: Deserialize<'a>>(&'a self, name: &str) -> Result<Option<T>, serde_json::Error> {
+    pub(crate) fn read<'a, T: Deserialize<'a>>(
+        &'a self,
+        name: &str,
+    ) -> Result<Option<T>, serde_json::Error> {
         self.raw(name).map_or(Ok(None), serde_json::from_str)
     }
 
@@ -66,7 +70,9 @@ impl Fields {
     pub(crate) fn set_object(&mut self, name: &str, fields: &Self) {
         let mut json = Vec::new();
         fields.write_to(&mut json);
-        if let Some(raw) = String::from_utf8(json).ok().and_then(|text| RawValue::from_string(text).ok()) {
+        if let Some(raw) =
+            String::from_utf8(json).ok().and_then(|text| RawValue::from_string(text).ok())
+        {
             self.set_raw(name, raw);
         }
     }
@@ -87,8 +93,9 @@ impl Fields {
 
     /// Whether both have the same value for every field but `except`, in whatever order.
     pub(crate) fn same_as(&self, other: &Self, except: &[&str]) -> bool {
-        let counted =
-            |fields: &Self| fields.0.iter().filter(|(name, _)| !except.contains(&name.as_str())).count();
+        let counted = |fields: &Self| {
+            fields.0.iter().filter(|(name, _)| !except.contains(&name.as_str())).count()
+        };
         counted(self) == counted(other)
             && self
                 .0
@@ -164,8 +171,9 @@ impl<'de> Deserialize<'de> for Fields {
     }
 }
 
-/// What a field selector compares: the value at `path` (segments split by dots) in a JSON object. Strings
-/// are taken as they are, numbers and booleans as written; what is absent, null or no scalar is empty.
+/// What a field selector compares: the value at `path` (segments split by dots) in a JSON object.
+/// Strings are taken as they are, numbers and booleans as written; what is absent, null or no
+/// scalar is empty.
 pub(crate) fn field_value(json: &[u8], path: &str) -> String {
     let (head, rest) = path.split_once('.').map_or((path, None), |(head, rest)| (head, Some(rest)));
     let Ok(fields) = serde_json::from_slice::<BTreeMap<Cow<'_, str>, &RawValue>>(json) else {
@@ -208,7 +216,8 @@ mod tests {
 
     #[test]
     fn field_values_are_what_selectors_compare() {
-        let json = br#"{"spec":{"nodeName":"n\u0031","hostNetwork":true,"n":3,"list":[1]},"status":null}"#;
+        let json =
+            br#"{"spec":{"nodeName":"n\u0031","hostNetwork":true,"n":3,"list":[1]},"status":null}"#;
         for (path, value) in [
             ("spec.nodeName", "n1"),
             ("spec.hostNetwork", "true"),

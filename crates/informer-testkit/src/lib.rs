@@ -1,17 +1,21 @@
-//! An in-memory Kubernetes API server over real TCP, with faults on demand and realistic objects: for tests
-//! of anything that watches Kubernetes.
+//! An in-memory Kubernetes API server over real TCP, with faults on demand and realistic objects:
+//! for tests of anything that watches Kubernetes.
 //!
-//! [`TestServer`] listens on a loopback port and answers as a kube-apiserver does: discovery, lists in
-//! pages, watches with bookmarks, streaming lists, selectors, conflicts, CustomResourceDefinitions, and
-//! errors with the codes and reasons that clients match on; in JSON and in Kubernetes' protobuf. kube's client and `kubectl` work on it. It
-//! starts in a millisecond and needs nothing installed.
+//! [`TestServer`] listens on a loopback port and answers as a kube-apiserver does: discovery, lists
+//! in pages, watches with bookmarks, streaming lists, selectors, conflicts,
+//! CustomResourceDefinitions, and errors with the codes and reasons that clients match on; in JSON
+//! and in Kubernetes' protobuf. kube's client and `kubectl` work on it. It starts in a millisecond
+//! and needs nothing installed.
 //!
-//! - [`Cluster`] holds the objects; tests write to it directly, as all the controllers that they do not run.
-//! - [`Faults`] is what goes wrong: refused and reset connections, watches cut within a frame, 410, 429,
-//!   stalls, bytes that drip, frames that are truncated, malformed or far too large, objects that nobody can
-//!   decode. It has a table of them all. [`Auth`] shows 401 and 403.
-//! - [`TestServer::requests`] tells what was asked, for assertions such as "one LIST, at this version".
-//! - [`generate`] makes Pods, Deployments and Nodes as large as real ones; [`Life`] makes a cluster live.
+//! - [`Cluster`] holds the objects; tests write to it directly, as all the controllers that they do
+//!   not run.
+//! - [`Faults`] is what goes wrong: refused and reset connections, watches cut within a frame, 410,
+//!   429, stalls, bytes that drip, frames that are truncated, malformed or far too large, objects
+//!   that nobody can decode. It has a table of them all. [`Auth`] shows 401 and 403.
+//! - [`TestServer::requests`] tells what was asked, for assertions such as "one LIST, at this
+//!   version".
+//! - [`generate`] makes Pods, Deployments and Nodes as large as real ones; [`Life`] makes a cluster
+//!   live.
 //! - [`protocol`] is the read side of the API alone, over anything that has snapshots and changes.
 //!
 //! # Examples
@@ -37,6 +41,11 @@
 //! ```
 
 #![forbid(unsafe_code)]
+
+/// The examples of the README, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 mod auth;
 mod builtin;

@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use crate::cluster::{Cluster, mix};
 use crate::status::Status;
 
-/// A life of Deployments and their Pods on a [`Cluster`], for demonstrations: applications appear, their
-/// Pods start, restart, are replaced and scaled, and applications disappear again.
+/// A life of Deployments and their Pods on a [`Cluster`], for demonstrations: applications appear,
+/// their Pods start, restart, are replaced and scaled, and applications disappear again.
 ///
-/// The same seed leads the same life, as long as nobody else writes the same objects. Where somebody
-/// does, the life goes on with what is left. `kube-system` has a Deployment `coredns`, labelled
-/// `k8s-app=kube-dns`, that stays.
+/// The same seed leads the same life, as long as nobody else writes the same objects. Where
+/// somebody does, the life goes on with what is left. `kube-system` has a Deployment `coredns`,
+/// labelled `k8s-app=kube-dns`, that stays.
 ///
 /// # Examples
 /// ```
@@ -68,6 +68,7 @@ pub struct Happening {
 
 /// What was done to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum What {
     /// It was created.
     Created,
@@ -79,8 +80,10 @@ pub enum What {
 
 const PODS: &str = "pods";
 const DEPLOYMENTS: &str = "deployments.apps";
-const NAMES: [&str; 12] =
-    ["web", "api", "cart", "search", "mail", "auth", "billing", "stock", "images", "orders", "ads", "queue"];
+const NAMES: [&str; 12] = [
+    "web", "api", "cart", "search", "mail", "auth", "billing", "stock", "images", "orders", "ads",
+    "queue",
+];
 
 impl Life {
     /// A life that has not begun.
@@ -180,7 +183,12 @@ impl Life {
             pods: Vec::new(),
             ending: false,
         };
-        self.cluster.apply(&deployment(app.namespace, &app.name, app.replicas, &json!({"app": app.name})))?;
+        self.cluster.apply(&deployment(
+            app.namespace,
+            &app.name,
+            app.replicas,
+            &json!({"app": app.name}),
+        ))?;
         let happening = happened(What::Created, DEPLOYMENTS, app.namespace, &app.name);
         self.apps.push(app);
         Ok(happening)
@@ -364,9 +372,14 @@ mod tests {
             life.step().unwrap();
             if round % 7 == 0 {
                 for object in cluster.list("pods").iter().chain(&cluster.list("deployments")) {
-                    let resource =
-                        if object.field("spec.nodeName").is_empty() { "deployments" } else { "pods" };
-                    cluster.delete(resource, object.key().namespace(), object.key().name()).unwrap();
+                    let resource = if object.field("spec.nodeName").is_empty() {
+                        "deployments"
+                    } else {
+                        "pods"
+                    };
+                    cluster
+                        .delete(resource, object.key().namespace(), object.key().name())
+                        .unwrap();
                 }
             }
         }

@@ -1,12 +1,14 @@
-//! The read side of the Kubernetes API — discovery, get, list, watch — over anything that has snapshots
-//! and a feed of changes.
+//! The read side of the Kubernetes API — discovery, get, list, watch — over anything that has
+//! snapshots and a feed of changes.
 //!
-//! [`ReadSide`] turns requests into responses as a kube-apiserver would. It knows nothing of writes, of
-//! sockets or of how objects are kept: a [`Backend`] gives it the resources, ordered [`Snapshot`]s of a
-//! collection at a version, and [`Feed`]s of what changed after one. The test kit's
-//! [`Cluster`](crate::Cluster) is one backend; a cache that wants to be read like an API server is another.
+//! [`ReadSide`] turns requests into responses as a kube-apiserver would. It knows nothing of
+//! writes, of sockets or of how objects are kept: a [`Backend`] gives it the resources, ordered
+//! [`Snapshot`]s of a collection at a version, and [`Feed`]s of what changed after one. The test
+//! kit's [`Cluster`](crate::Cluster) is one backend; a cache that wants to be read like an API
+//! server is another.
 //!
-//! Objects are given as JSON; who asks for protobuf gets them in protobuf, written once for each version of an object.
+//! Objects are given as JSON; who asks for protobuf gets them in protobuf, written once for each
+//! version of an object.
 //!
 //! Versions are numbers here, as those of a kube-apiserver are.
 
@@ -37,9 +39,11 @@ use crate::resource::Resource;
 use crate::status::Status;
 
 pub(crate) use accept::{Form, Media, forget_protobuf, names_protobuf};
-pub(crate) use body::{document_response, json_response, object_response, plain_response, status_response};
+pub(crate) use body::{
+    document_response, json_response, object_response, plain_response, status_response,
+};
 pub(crate) use list::{collection_response, expired_page};
-pub(crate) use params::{Parameters, select};
+pub(crate) use params::Parameters;
 pub(crate) use render::error_event;
 pub(crate) use token::{at_newest, page_of};
 pub(crate) use watch::failed_watch;
@@ -57,8 +61,8 @@ pub trait Backend: Clone + Send + Sync + 'static {
     /// The collection of all objects of a resource.
     ///
     /// # Errors
-    /// [`ReadError::Expired`] if [`At::Exact`] asks for a version that is no longer known, the others at
-    /// any time.
+    /// [`ReadError::Expired`] if [`At::Exact`] asks for a version that is no longer known, the
+    /// others at any time.
     fn snapshot(
         &self,
         resource: &Resource,
@@ -89,6 +93,7 @@ pub enum At {
 
 /// Why a collection cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ReadError {
     /// The version is no longer known.
     #[error("the version is no longer known, the newest is {current}")]
@@ -116,7 +121,8 @@ pub trait Snapshot: Clone + Send + Sync + 'static {
     fn get(&self, namespace: &str, name: &str) -> Option<Object>;
 
     /// Up to `limit` objects, of one namespace or of all, that come after a key.
-    fn page(&self, namespace: Option<&str>, after: Option<&ObjectKey>, limit: usize) -> Vec<Object>;
+    fn page(&self, namespace: Option<&str>, after: Option<&ObjectKey>, limit: usize)
+    -> Vec<Object>;
 
     /// How many objects, of one namespace or of all, come after a key.
     fn remaining(&self, namespace: Option<&str>, after: &ObjectKey) -> usize;
@@ -133,7 +139,8 @@ pub trait Feed: Send + 'static {
     /// Must be cancel safe: dropping the future loses no change.
     fn next(&mut self) -> impl Future<Output = Result<Vec<Change>, FeedEnd>> + Send;
 
-    /// The version up to which all changes have been returned; `None` while that lies in the future.
+    /// The version up to which all changes have been returned; `None` while that lies in the
+    /// future.
     fn progress(&self) -> Option<u64>;
 }
 
@@ -176,16 +183,18 @@ pub enum WatchListSupport {
 
 /// How a server treats who asks for Kubernetes' protobuf.
 ///
-/// Whatever is said here, a server never writes in protobuf what is of no built-in kind, but for metadata.
+/// Whatever is said here, a server never writes in protobuf what is of no built-in kind, but for
+/// metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ProtobufSupport {
     /// Writes it where it is the first of the accepted: all API servers of Kubernetes.
     #[default]
     Served,
-    /// Does not know it: takes another one of the accepted, and answers 406 where there is none. Extension servers
-    /// behind the aggregation layer may be so.
+    /// Does not know it: takes another one of the accepted, and answers 406 where there is none.
+    /// Extension servers behind the aggregation layer may be so.
     Unknown,
-    /// Answers in JSON what was to be in protobuf, accepted or not: servers and proxies that do not read `Accept`.
+    /// Answers in JSON what was to be in protobuf, accepted or not: servers and proxies that do not
+    /// read `Accept`.
     Ignored,
 }
 
@@ -243,7 +252,9 @@ impl<B: Backend> ReadSide<B> {
         let resources = self.backend.resources();
         resources
             .iter()
-            .find(|r| r.plural == path.resource && r.version == path.version && r.group == path.group)
+            .find(|r| {
+                r.plural == path.resource && r.version == path.version && r.group == path.group
+            })
             .filter(|r| r.namespaced || path.namespace.is_none())
             .cloned()
     }
@@ -294,8 +305,12 @@ impl<B: Backend> ReadSide<B> {
     ) -> Result<Response<Body>, Status> {
         match (path.verb(&http::Method::GET, query), &path.name) {
             (Verb::Get, Some(name)) => self.get(resource, path, name, query, headers).await,
-            (Verb::Watch, None) => self.watch(resource, path.namespace.as_deref(), query, headers).await,
-            (Verb::List, None) => self.list(resource, path.namespace.as_deref(), query, headers).await,
+            (Verb::Watch, None) => {
+                self.watch(resource, path.namespace.as_deref(), query, headers).await
+            }
+            (Verb::List, None) => {
+                self.list(resource, path.namespace.as_deref(), query, headers).await
+            }
             _ => Ok(not_found()),
         }
     }
@@ -321,8 +336,10 @@ impl<B: Backend> ReadSide<B> {
             self.wait_for(resource, version).await?;
         }
         let snapshot = self.snapshot(resource, At::Newest).await?;
-        let namespace = path.namespace.as_deref().filter(|_| resource.namespaced).unwrap_or_default();
-        let object = snapshot.get(namespace, name).ok_or_else(|| Status::not_found(resource, name))?;
+        let namespace =
+            path.namespace.as_deref().filter(|_| resource.namespaced).unwrap_or_default();
+        let object =
+            snapshot.get(namespace, name).ok_or_else(|| Status::not_found(resource, name))?;
         Ok(object_response(200, resource, &object, form))
     }
 
@@ -350,13 +367,16 @@ pub(crate) fn not_found() -> Response<Body> {
 
 fn unreadable(error: ReadError) -> Status {
     match error {
-        ReadError::Expired { current } => Status::expired(format!("too old resource version ({current})")),
+        ReadError::Expired { current } => {
+            Status::expired(format!("too old resource version ({current})"))
+        }
         ReadError::NotServed => {
             Status::new(404, "NotFound", "the server could not find the requested resource")
         }
         ReadError::NotReady { retry_after } => {
             let mut status = Status::new(429, "TooManyRequests", "storage is (re)initializing");
-            status.details.retry_after_seconds = u32::try_from(retry_after.as_secs().max(1)).unwrap_or(1);
+            status.details.retry_after_seconds =
+                u32::try_from(retry_after.as_secs().max(1)).unwrap_or(1);
             status
         }
     }

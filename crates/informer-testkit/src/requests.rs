@@ -10,6 +10,7 @@ const KEPT: usize = 100_000;
 
 /// One request that arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Request {
     /// Its number, from 0.
     pub number: u64,
@@ -53,8 +54,8 @@ impl Request {
             .map(|(_, v)| v.into_owned())
     }
 
-    /// Whether it is about a resource, named by its plural: `pods` or `deployments.apps`; the group may be
-    /// left out.
+    /// Whether it is about a resource, named by its plural: `pods` or `deployments.apps`; the group
+    /// may be left out.
     #[must_use]
     pub fn is_about(&self, resource: &str) -> bool {
         self.resource.as_ref().is_some_and(|path| names(path, resource))
@@ -131,7 +132,13 @@ struct Log {
 
 impl RequestLog {
     /// Notes a request that has arrived; returns its number.
-    pub(crate) fn arrived(&self, parts: &http::request::Parts, route: &Route, verb: Verb, user: &str) -> u64 {
+    pub(crate) fn arrived(
+        &self,
+        parts: &http::request::Parts,
+        route: &Route,
+        verb: Verb,
+        user: &str,
+    ) -> u64 {
         let header = |name| {
             let value = parts.headers.get(name).and_then(|value| value.to_str().ok());
             value.unwrap_or_default().to_owned()
@@ -169,14 +176,24 @@ impl RequestLog {
         let at = number.checked_sub(first).and_then(|at| usize::try_from(at).ok());
         if let Some(request) = at.and_then(|at| log.requests.get_mut(at)) {
             request.status = Some(response.status().as_u16());
-            let value =
-                response.headers().get(http::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+            let value = response
+                .headers()
+                .get(http::header::CONTENT_TYPE)
+                .and_then(|value| value.to_str().ok());
             value.unwrap_or_default().clone_into(&mut request.answered_in);
         }
     }
 
     pub(crate) fn all(&self) -> Requests {
-        Requests(self.0.lock().unwrap_or_else(PoisonError::into_inner).requests.iter().cloned().collect())
+        Requests(
+            self.0
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .requests
+                .iter()
+                .cloned()
+                .collect(),
+        )
     }
 
     pub(crate) fn clear(&self) {

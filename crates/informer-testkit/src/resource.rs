@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use informer_core::selector::SelectableFields;
+
 /// One resource in one version of its API group, as discovery describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resource {
@@ -27,7 +29,9 @@ pub struct Resource {
     pub custom: bool,
     /// The verbs that discovery announces.
     pub verbs: Vec<String>,
-    /// Paths that field selectors may use besides `metadata.name` and `metadata.namespace`.
+    /// Paths that field selectors may use besides `metadata.name` and `metadata.namespace`, as a
+    /// CustomResourceDefinition declares them. If there are none, a built-in kind has the fields
+    /// that API servers have.
     pub selectable_fields: Vec<String>,
 }
 
@@ -58,22 +62,32 @@ impl Resource {
     /// `v1` or `group/version`, as objects carry it.
     #[must_use]
     pub fn api_version(&self) -> String {
-        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+        if self.group.is_empty() {
+            self.version.clone()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
     }
 
-    /// `pods` or `deployments.apps`: the name without the version. Versions of one resource share their
-    /// objects, which this names.
+    /// `pods` or `deployments.apps`: the name without the version. Versions of one resource share
+    /// their objects, which this names.
     #[must_use]
     pub fn name(&self) -> String {
-        if self.group.is_empty() { self.plural.clone() } else { format!("{}.{}", self.plural, self.group) }
+        if self.group.is_empty() {
+            self.plural.clone()
+        } else {
+            format!("{}.{}", self.plural, self.group)
+        }
     }
 
     /// Whether `text` names it: `pods`, `pod`, `po`, `deployments.apps` or `deployments.v1.apps`.
     #[must_use]
     pub fn is_called(&self, text: &str) -> bool {
-        let (word, rest) = text.split_once('.').map_or((text, None), |(word, rest)| (word, Some(rest)));
-        let word_fits =
-            word == self.plural || word == self.singular || self.short_names.iter().any(|s| s == word);
+        let (word, rest) =
+            text.split_once('.').map_or((text, None), |(word, rest)| (word, Some(rest)));
+        let word_fits = word == self.plural
+            || word == self.singular
+            || self.short_names.iter().any(|s| s == word);
         word_fits
             && rest.is_none_or(|rest| {
                 rest == self.group
@@ -83,12 +97,12 @@ impl Resource {
             })
     }
 
-    /// Whether a field selector may use `path`.
-    #[must_use]
-    pub fn is_selectable(&self, path: &str) -> bool {
-        path == "metadata.name"
-            || path == "metadata.namespace"
-            || self.selectable_fields.iter().any(|field| field == path)
+    /// The fields that the server selects by.
+    pub(crate) fn fields(&self) -> SelectableFields {
+        if self.custom || !self.selectable_fields.is_empty() {
+            return SelectableFields::custom(self.namespaced, &self.selectable_fields);
+        }
+        SelectableFields::of(&self.group, &self.version, &self.kind, self.namespaced)
     }
 }
 

@@ -21,16 +21,18 @@ use crate::requests::{RequestLog, Requests};
 
 /// An API server on a loopback port, over a [`Cluster`]. Dropping it ends everything it started.
 ///
-/// It speaks HTTP/1.1 without TLS, and JSON or Kubernetes' protobuf as `Accept` asks for, with the same bytes as a
-/// kube-apiserver: built-in kinds, the metadata of all kinds, discovery, failures. It answers discovery (single documents and aggregated), `get`,
-/// `list`, `watch`, `create`, `update`, `patch`, `delete` and `deletecollection` as a kube-apiserver 1.36
-/// does, with the same codes, reasons and messages, for all built-in resources and for custom ones.
+/// It speaks HTTP/1.1 without TLS, and JSON or Kubernetes' protobuf as `Accept` asks for, with the
+/// same bytes as a kube-apiserver: built-in kinds, the metadata of all kinds, discovery, failures.
+/// It answers discovery (single documents and aggregated), `get`, `list`, `watch`, `create`,
+/// `update`, `patch`, `delete` and `deletecollection` as a kube-apiserver 1.36 does, with the same
+/// codes, reasons and messages, for all built-in resources and for custom ones.
 ///
 /// # Simplifications
-/// Those of [`Cluster`], and: bodies of writes are JSON alone; no YAML, CBOR or gzip; `Table` is not served, clients that ask for it
-/// get the plain JSON which they accept as well; what is missing in an
-/// object that was written as JSON is not filled in with defaults, but with zeros in protobuf; strategic merge patches and server-side apply are read as
-/// merge patches (apply creates what is missing, and takes JSON only); no subresource but `status`.
+/// Those of [`Cluster`], and: bodies of writes are JSON alone; no YAML, CBOR or gzip; `Table` is
+/// not served, clients that ask for it get the plain JSON which they accept as well; what is
+/// missing in an object that was written as JSON is not filled in with defaults, but with zeros in
+/// protobuf; strategic merge patches and server-side apply are read as merge patches (apply creates
+/// what is missing, and takes JSON only); no subresource but `status`.
 ///
 /// # Examples
 /// ```
@@ -132,8 +134,9 @@ impl TestServer {
         self.kubeconfig_with(&format!("{{token: {}}}", crate::status::quoted(token)))
     }
 
-    /// A kube client for this server. Like every client made from a `kube::Config`, it tries again by itself
-    /// on 429, 503 and 504, up to 15 times; to see these, make one over [`service`](Self::service).
+    /// A kube client for this server. Like every client made from a `kube::Config`, it tries again
+    /// by itself on 429, 503 and 504, up to 15 times; to see these, make one over
+    /// [`service`](Self::service).
     ///
     /// # Errors
     /// If kube cannot make one.
@@ -153,8 +156,8 @@ impl TestServer {
     /// Outside of a tokio runtime.
     pub fn client_for(&self, token: &str) -> Result<kube::Client, kube::Error> {
         let mut config = self.config();
-        config.auth_info =
-            serde_json::from_value(serde_json::json!({ "token": token })).map_err(kube::Error::SerdeError)?;
+        config.auth_info = serde_json::from_value(serde_json::json!({ "token": token }))
+            .map_err(kube::Error::SerdeError)?;
         kube::Client::try_from(config)
     }
 
@@ -176,8 +179,8 @@ impl TestServer {
         &self.core.auth
     }
 
-    /// The requests that have arrived so far, those of [`service`](Self::service) included. The last
-    /// 100,000 are kept.
+    /// The requests that have arrived so far, those of [`service`](Self::service) included. The
+    /// last 100,000 are kept.
     #[must_use]
     pub fn requests(&self) -> Requests {
         self.core.requests.all()
@@ -284,7 +287,10 @@ impl TestServerBuilder {
     ///
     /// # Cancel safety
     /// Dropping the future before it is ready starts nothing.
-    #[expect(clippy::unused_async, reason = "a server elsewhere than in this process would have to wait")]
+    #[expect(
+        clippy::unused_async,
+        reason = "a server elsewhere than in this process would have to wait"
+    )]
     pub async fn start(self) -> Result<TestServer, StartError> {
         let core = Arc::new(Core {
             read: ReadSide::new(self.cluster.unwrap_or_default(), self.options),
@@ -293,7 +299,8 @@ impl TestServerBuilder {
             requests: RequestLog::default(),
         });
         let wanted = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
-        let failed = |error: std::io::Error| StartError { port: self.port, reason: error.to_string() };
+        let failed =
+            |error: std::io::Error| StartError { port: self.port, reason: error.to_string() };
         let listener = listen::Listener::bind(wanted).map_err(failed)?;
         let address = listener.address();
         let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());

@@ -79,7 +79,8 @@ impl Status {
     /// 404: there is no such object.
     #[must_use]
     pub fn not_found(resource: &Resource, name: &str) -> Self {
-        Self::new(404, "NotFound", format!("{} {name:?} not found", resource.name())).about(resource, name)
+        Self::new(404, "NotFound", format!("{} {name:?} not found", resource.name()))
+            .about(resource, name)
     }
 
     /// 409: there is such an object already.
@@ -92,22 +93,26 @@ impl Status {
     /// 409: the object is not in the state that the request is based on.
     #[must_use]
     pub fn conflict(resource: &Resource, name: &str, why: &str) -> Self {
-        let message = format!("Operation cannot be fulfilled on {} {name:?}: {why}", resource.name());
+        let message =
+            format!("Operation cannot be fulfilled on {} {name:?}: {why}", resource.name());
         Self::new(409, "Conflict", message).about(resource, name)
     }
 
     /// 409: the object has been changed since the version that the request is based on.
     #[must_use]
     pub fn stale(resource: &Resource, name: &str) -> Self {
-        let why =
-            "the object has been modified; please apply your changes to the latest version and try again";
+        let why = "the object has been modified; please apply your changes to the latest version and try again";
         Self::conflict(resource, name, why)
     }
 
     /// 405: the resource does not have this verb.
     #[must_use]
     pub fn method_not_allowed() -> Self {
-        Self::new(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+        Self::new(
+            405,
+            "MethodNotAllowed",
+            "the server does not allow this method on the requested resource",
+        )
     }
 
     /// 410: the version, or the continue token, is older than what the server remembers.
@@ -173,7 +178,8 @@ impl Status {
     /// The `Status` object as JSON.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let token = self.continue_token.as_ref().map(|token| format!("\"continue\":{}", quoted(token)));
+        let token =
+            self.continue_token.as_ref().map(|token| format!("\"continue\":{}", quoted(token)));
         let mut text = format!(
             "{{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{{{}}},\"status\":\"Failure\",\"message\":{},\"reason\":{}",
             token.unwrap_or_default(),
@@ -182,7 +188,9 @@ impl Status {
         );
         if *self.details != Details::default() {
             text.push_str(",\"details\":");
-            text.push_str(&serde_json::to_string(&self.details).unwrap_or_else(|_| "{}".to_owned()));
+            text.push_str(
+                &serde_json::to_string(&self.details).unwrap_or_else(|_| "{}".to_owned()),
+            );
         }
         text.push_str(&format!(",\"code\":{}}}", self.code));
         text

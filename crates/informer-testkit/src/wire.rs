@@ -149,7 +149,8 @@ mod tests {
     fn undecodable_objects_say_who_they_are() {
         for kind in ["Pod", "ConfigMap"] {
             let (good, broken) = (message(kind), undecodable(&message(kind)));
-            let (good, broken) = (fields(&good).collect::<Vec<_>>(), fields(&broken).collect::<Vec<_>>());
+            let (good, broken) =
+                (fields(&good).collect::<Vec<_>>(), fields(&broken).collect::<Vec<_>>());
             assert_eq!(good[0].whole, broken[0].whole);
             assert!(broken.len() > 1 && broken[1..].iter().all(|field| field.bytes.is_none()));
         }

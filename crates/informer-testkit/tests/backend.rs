@@ -128,7 +128,8 @@ async fn any_backend_can_be_read_like_an_api_server() {
     assert_eq!(get(&side, &format!("{path}/black"), "").await.0, 404);
     assert_eq!(get(&side, path, "resourceVersion=1&resourceVersionMatch=Exact").await.0, 410);
 
-    let query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+    let query =
+        "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
     let response = side.respond(&Route::parse(path), query, &HeaderMap::new()).await;
     let mut lines = Lines::new(response.into_body());
     for expected in ["ADDED blue@3", "ADDED green@3", "ADDED red@3", "BOOKMARK @7"] {
@@ -139,8 +140,9 @@ async fn any_backend_can_be_read_like_an_api_server() {
 
 #[tokio::test]
 async fn a_backend_that_is_not_ready_asks_for_patience() {
-    let response =
-        fixed(false).respond(&Route::parse("/apis/example.com/v1/colors"), "", &HeaderMap::new()).await;
+    let response = fixed(false)
+        .respond(&Route::parse("/apis/example.com/v1/colors"), "", &HeaderMap::new())
+        .await;
     assert_eq!(
         (response.status().as_u16(), &response.headers()["retry-after"]),
         (429, &"5".parse().unwrap())

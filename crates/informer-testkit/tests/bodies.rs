@@ -16,7 +16,11 @@ const PODS: &str = "/api/v1/pods";
 
 /// A watch from now on.
 async fn watch_now(server: &TestServer) -> Lines<informer_testkit::protocol::Body> {
-    watch(&server.service(), &format!("{PODS}?watch=1&resourceVersion={}", server.cluster().version())).await
+    watch(
+        &server.service(),
+        &format!("{PODS}?watch=1&resourceVersion={}", server.cluster().version()),
+    )
+    .await
 }
 
 fn streaming_list() -> String {
@@ -39,7 +43,12 @@ async fn body(service: &ApiService, path: &str) -> (String, bool) {
 }
 
 fn names(list: &Value) -> Vec<&str> {
-    list["items"].as_array().unwrap().iter().map(|item| item["metadata"]["name"].as_str().unwrap()).collect()
+    list["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["metadata"]["name"].as_str().unwrap())
+        .collect()
 }
 
 #[tokio::test]
@@ -56,7 +65,10 @@ async fn requests_are_chosen_by_page() {
                 break;
             }
             assert_eq!(code, 200, "page {asked}");
-            path = format!("{PODS}?limit=1&continue={}", list["metadata"]["continue"].as_str().unwrap());
+            path = format!(
+                "{PODS}?limit=1&continue={}",
+                list["metadata"]["continue"].as_str().unwrap()
+            );
         }
         assert_eq!(fault.hits(), 1);
         fault.lift();
@@ -171,7 +183,11 @@ async fn a_reset_is_one_on_a_socket_too() {
     let mut seen = Vec::new();
     let error = stream.read_to_end(&mut seen).await.unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
-    assert!(String::from_utf8_lossy(&seen).contains("PodList"), "{}", String::from_utf8_lossy(&seen));
+    assert!(
+        String::from_utf8_lossy(&seen).contains("PodList"),
+        "{}",
+        String::from_utf8_lossy(&seen)
+    );
 }
 
 #[tokio::test]
@@ -198,7 +214,8 @@ async fn bodies_are_compressed_though_nobody_asked() {
 
     // What a watch has sent can be read before it ends.
     let path = format!("{PODS}?watch=1&resourceVersion={}", server.cluster().version());
-    let mut open = call(&service, request("GET", &path, "", &Value::Null)).await.unwrap().into_body();
+    let mut open =
+        call(&service, request("GET", &path, "", &Value::Null)).await.unwrap().into_body();
     let mut decoder = flate2::write::GzDecoder::new(Vec::new());
     for name in ["d", "e"] {
         server.cluster().create(&pod("default", name)).unwrap();
@@ -221,7 +238,12 @@ async fn lists_are_truncated_malformed_oversized_or_something_else() {
 
     faults.inject(Fault::truncated().object("b").times(1));
     let (cut, ended) = body(&service, PODS).await;
-    assert!(ended && whole.starts_with(&cut) && cut.contains("\"name\":\"b\"") && cut.len() < whole.len());
+    assert!(
+        ended
+            && whole.starts_with(&cut)
+            && cut.contains("\"name\":\"b\"")
+            && cut.len() < whole.len()
+    );
     assert!(!cut.contains("\"name\":\"c\""));
 
     faults.inject(Fault::malformed().object("b").times(1));
@@ -232,8 +254,12 @@ async fn lists_are_truncated_malformed_oversized_or_something_else() {
     faults.inject(Fault::oversized(10_000).times(1));
     let (big, _) = body(&service, PODS).await;
     let big: Value = serde_json::from_str(&big).unwrap();
-    let sizes: Vec<bool> =
-        big["items"].as_array().unwrap().iter().map(|item| item.to_string().len() >= 10_000).collect();
+    let sizes: Vec<bool> = big["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item.to_string().len() >= 10_000)
+        .collect();
     assert_eq!(sizes, [true, false, false]);
 
     faults.inject(Fault::instead("<html>").times(1));
@@ -251,8 +277,9 @@ async fn one_event_is_truncated_malformed_oversized_or_something_else() {
         cluster.apply(&object).unwrap();
     };
     let mut open = watch_now(&server).await;
-    for (round, fault) in
-        [Fault::malformed(), Fault::oversized(10_000), Fault::instead("<html>\n")].into_iter().enumerate()
+    for (round, fault) in [Fault::malformed(), Fault::oversized(10_000), Fault::instead("<html>\n")]
+        .into_iter()
+        .enumerate()
     {
         let fault = faults.inject(fault.object("b").times(1));
         for (step, name) in (0..).zip(["a", "b", "b"]) {
@@ -262,13 +289,21 @@ async fn one_event_is_truncated_malformed_oversized_or_something_else() {
         for _ in 0..3 {
             lines.push(open.line().await.unwrap().unwrap());
         }
-        assert!(lines[0].contains("\"name\":\"a\"") && lines[2].contains("\"name\":\"b\""), "{lines:?}");
+        assert!(
+            lines[0].contains("\"name\":\"a\"") && lines[2].contains("\"name\":\"b\""),
+            "{lines:?}"
+        );
         match round {
             0 => assert!(serde_json::from_str::<Value>(&lines[1]).is_err(), "{}", lines[1]),
-            1 => assert!(lines[1].len() > 10_000 && serde_json::from_str::<Value>(&lines[1]).is_ok()),
+            1 => {
+                assert!(lines[1].len() > 10_000 && serde_json::from_str::<Value>(&lines[1]).is_ok())
+            }
             _ => assert_eq!(lines[1], "<html>"),
         }
-        assert!(lines[2].len() < 2000 && serde_json::from_str::<Value>(&lines[2]).is_ok(), "only one");
+        assert!(
+            lines[2].len() < 2000 && serde_json::from_str::<Value>(&lines[2]).is_ok(),
+            "only one"
+        );
         assert_eq!(fault.hits(), 1);
     }
     faults.inject(Fault::truncated().times(1));
@@ -305,7 +340,8 @@ async fn an_object_cannot_be_decoded_wherever_it_comes() {
     server.cluster().create(&bare).unwrap();
     let (_, list) = get(&service, "/api/v1/configmaps").await;
     assert!(
-        serde_json::from_value::<k8s_openapi::api::core::v1::ConfigMap>(list["items"][0].clone()).is_err()
+        serde_json::from_value::<k8s_openapi::api::core::v1::ConfigMap>(list["items"][0].clone())
+            .is_err()
     );
 }
 
@@ -316,7 +352,11 @@ async fn everything_comes_twice() {
     server.faults().inject(Fault::duplicates());
     assert_eq!(names(&get(&service, PODS).await.1), ["a", "b", "c", "a", "b", "c"]);
     assert_eq!(names(&get(&service, "/api/v1/nodes").await.1).len(), 2);
-    assert_eq!(get(&service, "/api/v1/services").await.1["items"], json!([]), "nothing twice is nothing");
+    assert_eq!(
+        get(&service, "/api/v1/services").await.1["items"],
+        json!([]),
+        "nothing twice is nothing"
+    );
     let mut open = watch_now(&server).await;
     server.cluster().create(&pod("default", "d")).unwrap();
     assert_eq!(open.line().await, open.line().await);
@@ -334,7 +374,11 @@ async fn streaming_lists_do_not_tell_their_end() {
     assert!(open.short().await.unwrap().starts_with("ADDED d@"), "no bookmark came, changes do");
     let event = open.event().await.unwrap();
     assert_eq!(event["type"], "BOOKMARK");
-    assert_eq!(event["object"]["metadata"]["annotations"], Value::Null, "not the one that ends the list");
+    assert_eq!(
+        event["object"]["metadata"]["annotations"],
+        Value::Null,
+        "not the one that ends the list"
+    );
     assert_eq!(fault.hits(), 1);
 }
 

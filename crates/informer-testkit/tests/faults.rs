@@ -50,7 +50,8 @@ async fn refused_connections_come_back_on_the_same_port() {
         while TcpStream::connect(server.address()).await.is_ok() {}
         let refused = TcpStream::connect(server.address()).await.unwrap_err();
         assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
-        let error = call(&server.service(), request("GET", PODS, "", &Value::Null)).await.unwrap_err();
+        let error =
+            call(&server.service(), request("GET", PODS, "", &Value::Null)).await.unwrap_err();
         assert_eq!(error, ConnectionError::Refused);
         server.faults().accept_connections();
         while TcpStream::connect(server.address()).await.is_err() {}
@@ -68,7 +69,10 @@ async fn a_reset_breaks_every_connection() {
     read_until(&mut watching, "kube-system").await;
     server.faults().reset_connections();
     for stream in [&mut idle, &mut watching] {
-        assert_eq!(stream.read(&mut [0; 64]).await.unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
+        assert_eq!(
+            stream.read(&mut [0; 64]).await.unwrap_err().kind(),
+            std::io::ErrorKind::ConnectionReset
+        );
     }
     let mut next = connect(&server, "/version").await.unwrap();
     read_until(&mut next, "gitVersion").await;
@@ -131,7 +135,8 @@ async fn too_many_requests_with_and_without_an_advice() {
     let server = server().await;
     let service = server.service();
     let faults = server.faults();
-    faults.inject(Fault::too_many_requests().retry_after(7).on(Verb::List).resource("pods").times(1));
+    faults
+        .inject(Fault::too_many_requests().retry_after(7).on(Verb::List).resource("pods").times(1));
     let response = call(&service, request("GET", PODS, "", &Value::Null)).await.unwrap();
     assert_eq!(
         (response.status().as_u16(), &response.headers()["retry-after"]),
@@ -141,7 +146,10 @@ async fn too_many_requests_with_and_without_an_advice() {
     let lasting = faults.inject(Fault::too_many_requests().on(Verb::List));
     for _ in 0..3 {
         let response = call(&service, request("GET", PODS, "", &Value::Null)).await.unwrap();
-        assert_eq!((response.status().as_u16(), response.headers().get("retry-after")), (429, None));
+        assert_eq!(
+            (response.status().as_u16(), response.headers().get("retry-after")),
+            (429, None)
+        );
     }
     assert_eq!(get(&service, "/api/v1/namespaces/default").await.0, 200, "another verb");
     lasting.lift();
@@ -172,7 +180,8 @@ async fn a_stalled_body_stops_in_the_middle_and_goes_on() {
     server.cluster().load(generate::pods(20)).unwrap();
     let service = server.service();
     let fault = server.faults().inject(Fault::stall_after(10_000).on(Verb::List).times(1));
-    let mut body = call(&service, request("GET", PODS, "", &Value::Null)).await.unwrap().into_body();
+    let mut body =
+        call(&service, request("GET", PODS, "", &Value::Null)).await.unwrap().into_body();
     let mut received = Vec::new();
     while let Ok(frame) = tokio::time::timeout(Duration::from_secs(3600), body.frame()).await {
         received.extend_from_slice(&frame.unwrap().unwrap().into_data().unwrap());
@@ -181,7 +190,10 @@ async fn a_stalled_body_stops_in_the_middle_and_goes_on() {
     assert_eq!(get(&service, PODS).await.0, 200, "only one was to be stalled");
     fault.lift();
     received.extend_from_slice(&body.collect().await.unwrap().to_bytes());
-    assert_eq!(String::from_utf8(received).unwrap(), send(&service, "GET", PODS, &Value::Null).await.1);
+    assert_eq!(
+        String::from_utf8(received).unwrap(),
+        send(&service, "GET", PODS, &Value::Null).await.1
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -207,7 +219,10 @@ async fn a_hang_up_resets_the_connection_instead_of_an_answer() {
     let server = server().await;
     server.faults().inject(Fault::hang_up().times(2));
     let mut stream = connect(&server, PODS).await.unwrap();
-    assert_eq!(stream.read(&mut [0; 64]).await.unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
+    assert_eq!(
+        stream.read(&mut [0; 64]).await.unwrap_err().kind(),
+        std::io::ErrorKind::ConnectionReset
+    );
     let error = call(&server.service(), request("GET", PODS, "", &Value::Null)).await.unwrap_err();
     assert_eq!(error, ConnectionError::Reset);
     assert_eq!(get(&server.service(), PODS).await.0, 200);
@@ -254,14 +269,16 @@ async fn a_restored_backup_takes_versions_back() {
     let then = cluster.version();
     let lost = cluster.create(&pod("default", "b")).unwrap();
     let mut open =
-        watch(&server.service(), &format!("{PODS}?watch=1&resourceVersion={}", lost.version())).await;
+        watch(&server.service(), &format!("{PODS}?watch=1&resourceVersion={}", lost.version()))
+            .await;
     cluster.restore(&backup);
     assert_eq!(open.line().await, Ok(None), "watches end");
     assert_eq!((cluster.version(), cluster.count("pods")), (then, 1));
     let other = cluster.create(&pod("default", "c")).unwrap();
     assert_eq!(other.version(), lost.version(), "the same version, another change");
     assert_ne!(other.uid(), lost.uid());
-    let (_, line) = get(&server.service(), &format!("{PODS}?watch=1&resourceVersion={}", then - 1)).await;
+    let (_, line) =
+        get(&server.service(), &format!("{PODS}?watch=1&resourceVersion={}", then - 1)).await;
     assert_eq!(line["object"]["code"], 410);
 }
 

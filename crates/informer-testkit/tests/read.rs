@@ -34,8 +34,10 @@ async fn discovery_lists_every_resource_in_both_forms() {
     assert_eq!(get(&service, "/version").await.1["minor"], "36");
     assert_eq!(get(&service, "/readyz").await.1, "ok");
 
-    let accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
-    let aggregated: Value = serde_json::from_str(&get_as(&service, "/apis", accept).await.1).unwrap();
+    let accept =
+        "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
+    let aggregated: Value =
+        serde_json::from_str(&get_as(&service, "/apis", accept).await.1).unwrap();
     let legacy: usize = groups["groups"].as_array().unwrap().len();
     assert_eq!(aggregated["items"].as_array().unwrap().len(), legacy);
 }
@@ -51,8 +53,12 @@ async fn kube_discovers_and_reads_every_resource() {
         let mut seen = 0;
         for group in discovery.groups() {
             for (resource, capabilities) in group.resources_by_stability() {
-                assert!(capabilities.supports_operation(kube::discovery::verbs::WATCH), "{resource:?}");
-                let api = kube::Api::<kube::api::DynamicObject>::all_with(client.clone(), &resource);
+                assert!(
+                    capabilities.supports_operation(kube::discovery::verbs::WATCH),
+                    "{resource:?}"
+                );
+                let api =
+                    kube::Api::<kube::api::DynamicObject>::all_with(client.clone(), &resource);
                 api.list(&kube::api::ListParams::default()).await.unwrap();
                 seen += 1;
             }
@@ -65,7 +71,8 @@ async fn kube_discovers_and_reads_every_resource() {
 async fn a_list_of_a_built_in_kind_has_its_metadata_first_and_bare_items() {
     let server = server().await;
     let created = server.cluster().create(&pod("default", "a")).unwrap();
-    let (code, body) = send(&server.service(), "GET", "/api/v1/namespaces/default/pods", &Value::Null).await;
+    let (code, body) =
+        send(&server.service(), "GET", "/api/v1/namespaces/default/pods", &Value::Null).await;
     assert_eq!(code, 200);
     let (uid, version) = (created.uid(), created.version());
     let timestamp: String = created.field("metadata.creationTimestamp").into_owned();
@@ -78,7 +85,8 @@ async fn a_list_of_a_built_in_kind_has_its_metadata_first_and_bare_items() {
              \"spec\":{{\"containers\":[{{\"image\":\"example\",\"name\":\"main\"}}],\"nodeName\":\"n1\"}}}}]}}\n"
         )
     );
-    let (_, body) = send(&server.service(), "GET", "/api/v1/pods?labelSelector=app=db", &Value::Null).await;
+    let (_, body) =
+        send(&server.service(), "GET", "/api/v1/pods?labelSelector=app=db", &Value::Null).await;
     assert_eq!(
         body,
         format!(
@@ -146,7 +154,10 @@ async fn pages_show_one_state_even_while_it_changes() {
     assert_eq!(seen, before);
     assert_eq!(remaining, [Some(75), Some(55), Some(35), Some(15), None]);
     let (_, page) = get(&service, "/api/v1/pods?limit=2&labelSelector=app%3Dapp-0000").await;
-    assert!(page["metadata"]["continue"].is_string() && page["metadata"]["remainingItemCount"].is_null());
+    assert!(
+        page["metadata"]["continue"].is_string()
+            && page["metadata"]["remainingItemCount"].is_null()
+    );
     let (_, all) = get(&service, "/api/v1/pods?limit=2&resourceVersion=0").await;
     assert!(all["items"].as_array().unwrap().len() > 2, "version 0 ignores the limit");
 }
@@ -181,18 +192,29 @@ async fn versions_mean_exactly_or_not_older_than() {
     let service = server.service();
     let list = async |query: String| {
         let (code, list) = get(&service, &format!("/api/v1/pods?{query}")).await;
-        (code, names(&list), list["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned())
+        (
+            code,
+            names(&list),
+            list["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned(),
+        )
     };
     let (both, one) = (vec!["a".to_owned(), "b".to_owned()], vec!["a".to_owned()]);
-    assert_eq!(list(format!("resourceVersion={first}")).await, (200, both.clone(), second.to_string()));
+    assert_eq!(
+        list(format!("resourceVersion={first}")).await,
+        (200, both.clone(), second.to_string())
+    );
     let exact = format!("resourceVersion={first}&resourceVersionMatch=Exact");
     assert_eq!(list(exact.clone()).await, (200, one.clone(), first.to_string()));
-    assert_eq!(list(format!("resourceVersion={first}&limit=9")).await, (200, one, first.to_string()));
+    assert_eq!(
+        list(format!("resourceVersion={first}&limit=9")).await,
+        (200, one, first.to_string())
+    );
     cluster.compact();
     assert_eq!(list(exact).await.0, 410);
 
     let asked = tokio::time::Instant::now();
-    let (code, status) = get(&service, &format!("/api/v1/pods?resourceVersion={}", second + 5)).await;
+    let (code, status) =
+        get(&service, &format!("/api/v1/pods?resourceVersion={}", second + 5)).await;
     assert_eq!(asked.elapsed(), Duration::from_secs(3));
     assert_eq!((code, &status["reason"]), (504, &json!("Timeout")));
     assert_eq!(
@@ -219,13 +241,12 @@ async fn metadata_alone_is_served_on_request() {
     let one = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
     let list = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
     let (_, object) = get_as(&service, "/api/v1/namespaces/default/pods/a", one).await;
-    assert!(
-        object.starts_with(
-            "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":{"
-        )
-    );
+    assert!(object.starts_with(
+        "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":{"
+    ));
     assert!(!object.contains("spec"));
-    let objects: Value = serde_json::from_str(&get_as(&service, "/api/v1/pods", list).await.1).unwrap();
+    let objects: Value =
+        serde_json::from_str(&get_as(&service, "/api/v1/pods", list).await.1).unwrap();
     assert_eq!(objects["kind"], "PartialObjectMetadataList");
     assert_eq!(objects["items"][0]["kind"], "PartialObjectMetadata");
     assert!(objects["items"][0]["spec"].is_null());
@@ -244,7 +265,8 @@ async fn a_watch_continues_after_its_version_with_every_change_in_order() {
     let cluster = server.cluster();
     let from = cluster.create(&pod("default", "a")).unwrap().version();
     cluster.patch("pods", "default", "a", &json!({"metadata": {"labels": {"x": "1"}}})).unwrap();
-    let mut lines = watch(&server.service(), &format!("/api/v1/pods?watch=1&resourceVersion={from}")).await;
+    let mut lines =
+        watch(&server.service(), &format!("/api/v1/pods?watch=1&resourceVersion={from}")).await;
     cluster.create(&pod("other", "b")).unwrap();
     cluster.delete("pods", "default", "a").unwrap();
     let b = from + 3; // the namespace took one
@@ -262,7 +284,8 @@ async fn a_watch_that_lags_behind_misses_nothing() {
     let server = server().await;
     let cluster = server.cluster();
     let from = cluster.create(&pod("default", "a")).unwrap().version();
-    let mut lines = watch(&server.service(), &format!("/api/v1/pods?watch=1&resourceVersion={from}")).await;
+    let mut lines =
+        watch(&server.service(), &format!("/api/v1/pods?watch=1&resourceVersion={from}")).await;
     for round in 0..300 {
         let patch = json!({"metadata": {"labels": {"round": round.to_string()}}});
         cluster.patch("pods", "default", "a", &patch).unwrap();
@@ -278,7 +301,8 @@ async fn a_selected_watch_sees_objects_enter_and_leave() {
     let cluster = server.cluster();
     cluster.create(&pod("default", "a")).unwrap();
     let mut web = watch(&server.service(), "/api/v1/pods?watch=1&labelSelector=app%3Dweb").await;
-    let mut node = watch(&server.service(), "/api/v1/pods?watch=1&fieldSelector=spec.nodeName%3Dn2").await;
+    let mut node =
+        watch(&server.service(), "/api/v1/pods?watch=1&fieldSelector=spec.nodeName%3Dn2").await;
     assert!(web.short().await.unwrap().starts_with("ADDED a@"));
     let relabel = |app: &str, node: &str| {
         let patch = json!({"metadata": {"labels": {"app": app}}, "spec": {"nodeName": node}});
@@ -288,7 +312,11 @@ async fn a_selected_watch_sees_objects_enter_and_leave() {
     let gone = web.event().await.unwrap();
     assert_eq!(gone["type"], "DELETED");
     assert_eq!(gone["object"]["metadata"]["labels"]["app"], "web", "as it last was");
-    assert_eq!(gone["object"]["metadata"]["resourceVersion"], left.to_string(), "at the version it left");
+    assert_eq!(
+        gone["object"]["metadata"]["resourceVersion"],
+        left.to_string(),
+        "at the version it left"
+    );
     let back = relabel("web", "n2");
     assert_eq!(web.short().await.unwrap(), format!("ADDED a@{back}"));
     assert_eq!(node.short().await.unwrap(), format!("ADDED a@{back}"));
@@ -345,12 +373,14 @@ async fn a_watch_from_a_forgotten_version_is_an_error_within_the_stream() {
     let cluster = server.cluster();
     cluster.create(&pod("default", "a")).unwrap();
     let open = cluster.version();
-    let mut lines = watch(&server.service(), &format!("/api/v1/pods?watch=1&resourceVersion={open}")).await;
+    let mut lines =
+        watch(&server.service(), &format!("/api/v1/pods?watch=1&resourceVersion={open}")).await;
     cluster.create(&pod("default", "b")).unwrap();
     cluster.compact();
     let current = cluster.version();
     let (code, body) =
-        send(&server.service(), "GET", "/api/v1/pods?watch=1&resourceVersion=1", &Value::Null).await;
+        send(&server.service(), "GET", "/api/v1/pods?watch=1&resourceVersion=1", &Value::Null)
+            .await;
     assert_eq!(code, 200);
     assert_eq!(
         body,
@@ -362,22 +392,28 @@ async fn a_watch_from_a_forgotten_version_is_an_error_within_the_stream() {
     let mut newest =
         watch(&server.service(), &format!("/api/v1/pods?watch=1&resourceVersion={current}")).await;
     cluster.create(&pod("default", "c")).unwrap();
-    assert!(newest.short().await.unwrap().starts_with("ADDED c@"), "the newest version is never too old");
+    assert!(
+        newest.short().await.unwrap().starts_with("ADDED c@"),
+        "the newest version is never too old"
+    );
 }
 
 #[tokio::test]
 async fn history_is_bounded() {
-    let cluster = Cluster::with_options(&ClusterOptions { history: 5, ..ClusterOptions::default() });
+    let cluster =
+        Cluster::with_options(&ClusterOptions { history: 5, ..ClusterOptions::default() });
     let server = TestServer::builder().cluster(cluster.clone()).start().await.unwrap();
     let first = cluster.create(&pod("default", "a")).unwrap().version();
     for round in 0..10 {
         let patch = json!({"metadata": {"labels": {"round": round.to_string()}}});
         cluster.patch("pods", "default", "a", &patch).unwrap();
     }
-    let mut old = watch(&server.service(), &format!("/api/v1/pods?watch=1&resourceVersion={first}")).await;
+    let mut old =
+        watch(&server.service(), &format!("/api/v1/pods?watch=1&resourceVersion={first}")).await;
     assert_eq!(old.event().await.unwrap()["object"]["code"], 410);
     let mut recent =
-        watch(&server.service(), &format!("/api/v1/pods?watch=1&resourceVersion={}", first + 5)).await;
+        watch(&server.service(), &format!("/api/v1/pods?watch=1&resourceVersion={}", first + 5))
+            .await;
     assert_eq!(recent.short().await.unwrap(), format!("MODIFIED a@{}", first + 6));
 }
 
@@ -386,11 +422,15 @@ async fn bookmarks_come_every_minute_and_before_the_end() {
     let server = server().await;
     let from = server.cluster().version();
     let start = tokio::time::Instant::now();
-    let path =
-        format!("/api/v1/pods?watch=1&resourceVersion={from}&allowWatchBookmarks=true&timeoutSeconds=130");
+    let path = format!(
+        "/api/v1/pods?watch=1&resourceVersion={from}&allowWatchBookmarks=true&timeoutSeconds=130"
+    );
     let mut lines = watch(&server.service(), &path).await;
     let mut times = Vec::new();
-    server.cluster().create(&json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}})).unwrap();
+    server
+        .cluster()
+        .create(&json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}))
+        .unwrap();
     while let Some(line) = lines.short().await {
         assert_eq!(line, format!("BOOKMARK @{}", from + 1), "changes of other resources count");
         times.push(start.elapsed().as_secs());
@@ -405,8 +445,9 @@ async fn bookmarks_come_every_minute_and_before_the_end() {
 async fn a_watch_from_the_future_is_silent() {
     let server = server().await;
     let from = server.cluster().version() + 5;
-    let path =
-        format!("/api/v1/pods?watch=1&resourceVersion={from}&allowWatchBookmarks=true&timeoutSeconds=100");
+    let path = format!(
+        "/api/v1/pods?watch=1&resourceVersion={from}&allowWatchBookmarks=true&timeoutSeconds=100"
+    );
     let mut lines = watch(&server.service(), &path).await;
     server.cluster().create(&pod("default", "a")).unwrap();
     assert_eq!(lines.short().await, None);
@@ -416,7 +457,8 @@ async fn a_watch_from_the_future_is_silent() {
 async fn a_large_list_is_streamed() {
     let server = server().await;
     server.cluster().load(generate::pods(2000)).unwrap();
-    let response = call(&server.service(), request("GET", "/api/v1/pods", "", &Value::Null)).await.unwrap();
+    let response =
+        call(&server.service(), request("GET", "/api/v1/pods", "", &Value::Null)).await.unwrap();
     let mut body = response.into_body();
     let mut largest = 0;
     let mut total = 0;

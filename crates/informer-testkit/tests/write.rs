@@ -8,8 +8,8 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{
-    Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams,
-    PostParams, Preconditions,
+    Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch,
+    PatchParams, PostParams, Preconditions,
 };
 use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
@@ -44,9 +44,16 @@ async fn objects_live_from_create_to_delete() {
     let stale = pods.get("a").await.unwrap();
     let changed = pods.replace("a", &PostParams::default(), &changed).await.unwrap();
     assert_ne!(changed.resource_version(), stale.resource_version());
-    assert_eq!(code(pods.replace("a", &PostParams::default(), &stale).await), (409, "Conflict".into()));
+    assert_eq!(
+        code(pods.replace("a", &PostParams::default(), &stale).await),
+        (409, "Conflict".into())
+    );
     let same = pods.replace("a", &PostParams::default(), &changed).await.unwrap();
-    assert_eq!(same.resource_version(), changed.resource_version(), "what changes nothing is no change");
+    assert_eq!(
+        same.resource_version(),
+        changed.resource_version(),
+        "what changes nothing is no change"
+    );
 
     let patch = json!({"metadata": {"labels": {"x": null, "y": "2"}}});
     let patched = pods.patch("a", &PatchParams::default(), &Patch::Merge(&patch)).await.unwrap();
@@ -62,7 +69,8 @@ async fn objects_live_from_create_to_delete() {
     ]);
     let path = "/api/v1/namespaces/default/pods/a";
     let answer =
-        call(&server.service(), request("PATCH", path, "application/json-patch+json", &operations)).await;
+        call(&server.service(), request("PATCH", path, "application/json-patch+json", &operations))
+            .await;
     let patched: Pod = serde_json::from_str(&whole(answer.unwrap()).await.1).unwrap();
     assert_eq!(patched.labels()["z"], "3");
     assert_eq!(
@@ -76,7 +84,11 @@ async fn objects_live_from_create_to_delete() {
     };
     assert_eq!(code(pods.delete("a", &wrong).await), (409, "Conflict".into()));
     let deleted = pods.delete("a", &DeleteParams::default()).await.unwrap();
-    assert_eq!(deleted.left().map(|pod| pod.name_any()).as_deref(), Some("a"), "a Pod comes back as it was");
+    assert_eq!(
+        deleted.left().map(|pod| pod.name_any()).as_deref(),
+        Some("a"),
+        "a Pod comes back as it was"
+    );
     assert_eq!(code(pods.get("a").await), (404, "NotFound".into()));
     assert_eq!(code(pods.delete("a", &DeleteParams::default()).await), (404, "NotFound".into()));
 }
@@ -86,12 +98,14 @@ async fn some_resources_answer_a_delete_with_a_status() {
     let server = server().await;
     let maps: Api<ConfigMap> = Api::default_namespaced(server.client().unwrap());
     let map: ConfigMap =
-        serde_json::from_value(json!({"metadata": {"generateName": "m-"}, "data": {"a": "b"}})).unwrap();
+        serde_json::from_value(json!({"metadata": {"generateName": "m-"}, "data": {"a": "b"}}))
+            .unwrap();
     let one = maps.create(&PostParams::default(), &map).await.unwrap();
     let other = maps.create(&PostParams::default(), &map).await.unwrap();
     assert!(one.name_any().starts_with("m-") && one.name_any().len() == 7);
     assert_ne!(one.name_any(), other.name_any());
-    let status = maps.delete(&one.name_any(), &DeleteParams::default()).await.unwrap().right().unwrap();
+    let status =
+        maps.delete(&one.name_any(), &DeleteParams::default()).await.unwrap().right().unwrap();
     assert!(status.is_success());
     assert_eq!(status.details.unwrap().uid, one.uid().unwrap());
 }
@@ -105,22 +119,32 @@ async fn status_is_written_through_its_subresource_alone() {
         "spec": {"replicas": 1, "selector": {}, "template": {"spec": {"containers": []}}},
         "status": {"replicas": 9},
     });
-    let created =
-        deployments.create(&PostParams::default(), &serde_json::from_value(body).unwrap()).await.unwrap();
+    let created = deployments
+        .create(&PostParams::default(), &serde_json::from_value(body).unwrap())
+        .await
+        .unwrap();
     assert_eq!(created.status.unwrap().replicas, None, "a status is not created");
     assert_eq!(created.metadata.generation, Some(1));
-    let both =
-        json!({"metadata": {"labels": {"a": "b"}}, "spec": {"replicas": 2}, "status": {"replicas": 5}});
-    let main = deployments.patch("web", &PatchParams::default(), &Patch::Merge(&both)).await.unwrap();
+    let both = json!({"metadata": {"labels": {"a": "b"}}, "spec": {"replicas": 2}, "status": {"replicas": 5}});
+    let main =
+        deployments.patch("web", &PatchParams::default(), &Patch::Merge(&both)).await.unwrap();
     assert_eq!((main.spec.unwrap().replicas, main.status.unwrap().replicas), (Some(2), None));
     assert_eq!(main.metadata.generation, Some(2));
-    let both =
-        json!({"metadata": {"labels": {"c": "d"}}, "spec": {"replicas": 3}, "status": {"replicas": 5}});
-    let status =
-        deployments.patch_status("web", &PatchParams::default(), &Patch::Merge(&both)).await.unwrap();
+    let both = json!({"metadata": {"labels": {"c": "d"}}, "spec": {"replicas": 3}, "status": {"replicas": 5}});
+    let status = deployments
+        .patch_status("web", &PatchParams::default(), &Patch::Merge(&both))
+        .await
+        .unwrap();
     assert!(!status.metadata.labels.unwrap().contains_key("c"));
-    assert_eq!((status.spec.unwrap().replicas, status.status.unwrap().replicas), (Some(2), Some(5)));
-    assert_eq!(status.metadata.generation, Some(2), "the status does not count as a new generation");
+    assert_eq!(
+        (status.spec.unwrap().replicas, status.status.unwrap().replicas),
+        (Some(2), Some(5))
+    );
+    assert_eq!(
+        status.metadata.generation,
+        Some(2),
+        "the status does not count as a new generation"
+    );
     assert_eq!(deployments.get_status("web").await.unwrap().status.unwrap().replicas, Some(5));
     let service = server.service();
     assert_eq!(get(&service, "/api/v1/namespaces/default/configmaps/x/status").await.0, 404);
@@ -134,7 +158,8 @@ async fn finalizers_hold_an_object_until_they_are_gone() {
     server.cluster().create(&body).unwrap();
     let from = server.cluster().version();
     let pods: Api<Pod> = Api::default_namespaced(server.client().unwrap());
-    let mut lines = watch(&server.service(), &format!("/api/v1/pods?watch=1&resourceVersion={from}")).await;
+    let mut lines =
+        watch(&server.service(), &format!("/api/v1/pods?watch=1&resourceVersion={from}")).await;
     let held = pods.delete("a", &DeleteParams::default()).await.unwrap().left().unwrap();
     assert!(held.metadata.deletion_timestamp.is_some());
     assert!(lines.short().await.unwrap().starts_with("MODIFIED a@"));
@@ -152,12 +177,17 @@ async fn namespaces_come_as_needed_and_take_their_content_with_them() {
     let pods: Api<Pod> = Api::namespaced(client.clone(), "new");
     pods.create(&PostParams::default(), &typed(pod("new", "a"))).await.unwrap();
     let namespaces: Api<Namespace> = Api::all(client);
-    assert_eq!(namespaces.get("new").await.unwrap().status.unwrap().phase.as_deref(), Some("Active"));
+    assert_eq!(
+        namespaces.get("new").await.unwrap().status.unwrap().phase.as_deref(),
+        Some("Active")
+    );
     namespaces.delete("new", &DeleteParams::default()).await.unwrap();
     assert_eq!(server.cluster().count("pods"), 0);
 
-    let cluster =
-        Cluster::with_options(&ClusterOptions { strict_namespaces: true, ..ClusterOptions::default() });
+    let cluster = Cluster::with_options(&ClusterOptions {
+        strict_namespaces: true,
+        ..ClusterOptions::default()
+    });
     let strict = TestServer::builder().cluster(cluster).start().await.unwrap();
     let pods: Api<Pod> = Api::namespaced(strict.client().unwrap(), "new");
     assert_eq!(
@@ -177,7 +207,8 @@ async fn a_selected_part_of_a_collection_can_be_deleted() {
     cluster.patch("pods", "a", "y", &json!({"metadata": {"labels": {"app": "db"}}})).unwrap();
     let pods: Api<Pod> = Api::namespaced(server.client().unwrap(), "a");
     let selected = ListParams::default().labels("app=web");
-    let list = pods.delete_collection(&DeleteParams::default(), &selected).await.unwrap().left().unwrap();
+    let list =
+        pods.delete_collection(&DeleteParams::default(), &selected).await.unwrap().left().unwrap();
     assert_eq!(list.items.len(), 1);
     let left: Vec<String> = cluster.list("pods").iter().map(|pod| pod.key().to_string()).collect();
     assert_eq!(left, ["a/y", "b/z"]);
@@ -215,7 +246,10 @@ async fn a_definition_serves_its_resource_until_it_is_deleted() {
     let client = server.client().unwrap();
     let service = server.service();
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
-    assert_eq!(get(&service, "/apis/example.com/v1/widgets").await, (404, json!("404 page not found\n")));
+    assert_eq!(
+        get(&service, "/apis/example.com/v1/widgets").await,
+        (404, json!("404 page not found\n"))
+    );
     let created = definitions.create(&PostParams::default(), &widgets()).await.unwrap();
     let conditions = created.status.unwrap().conditions.unwrap();
     assert!(conditions.iter().any(|c| c.type_ == "Established" && c.status == "True"));
@@ -234,10 +268,13 @@ async fn a_definition_serves_its_resource_until_it_is_deleted() {
     let red = |color: &str| ListParams::default().fields(&format!("spec.color={color}"));
     assert_eq!(api.list(&red("red")).await.unwrap().items.len(), 1);
     assert_eq!(api.list(&red("blue")).await.unwrap().items.len(), 0);
-    assert_eq!(code(api.replace("w", &PostParams::default(), &widget).await), (422, "Invalid".into()));
+    assert_eq!(
+        code(api.replace("w", &PostParams::default(), &widget).await),
+        (422, "Invalid".into())
+    );
 
-    // As a real server writes custom resources: fields in alphabetical order, so the version of the list
-    // comes behind the items, and items say what they are.
+    // As a real server writes custom resources: fields in alphabetical order, so the version of the
+    // list comes behind the items, and items say what they are.
     let (uid, version) = (created.uid().unwrap(), created.resource_version().unwrap());
     let timestamp = serde_json::to_value(created.creation_timestamp().unwrap()).unwrap();
     let (_, body) = send(&service, "GET", "/apis/example.com/v1/widgets", &Value::Null).await;
@@ -249,7 +286,8 @@ async fn a_definition_serves_its_resource_until_it_is_deleted() {
     );
 
     let mut lines =
-        watch(&service, &format!("/apis/example.com/v1/widgets?watch=1&resourceVersion={version}")).await;
+        watch(&service, &format!("/apis/example.com/v1/widgets?watch=1&resourceVersion={version}"))
+            .await;
     definitions.delete("widgets.example.com", &DeleteParams::default()).await.unwrap();
     assert!(lines.short().await.unwrap().starts_with("DELETED w@"));
     assert_eq!(lines.short().await, None, "the watch ends with the resource");
@@ -321,13 +359,22 @@ async fn writes_in_process_are_whole_and_seen_by_watches() {
     let server = server().await;
     let cluster = server.cluster();
     let from = cluster.version();
-    let mut lines = watch(&server.service(), &format!("/api/v1/pods?watch=1&resourceVersion={from}")).await;
+    let mut lines =
+        watch(&server.service(), &format!("/api/v1/pods?watch=1&resourceVersion={from}")).await;
     cluster
         .write_many([
             Write::Apply(pod("default", "a")),
             Write::Apply(pod("default", "b")),
-            Write::Delete { resource: "pods".into(), namespace: "default".into(), name: "a".into() },
-            Write::Delete { resource: "pods".into(), namespace: "default".into(), name: "none".into() },
+            Write::Delete {
+                resource: "pods".into(),
+                namespace: "default".into(),
+                name: "a".into(),
+            },
+            Write::Delete {
+                resource: "pods".into(),
+                namespace: "default".into(),
+                name: "none".into(),
+            },
         ])
         .unwrap();
     assert_eq!(lines.short().await.unwrap(), format!("ADDED a@{}", from + 1));
@@ -353,7 +400,10 @@ async fn the_request_log_says_what_was_asked() {
     assert_eq!(requests.len(), 3);
     assert_eq!(requests.clone().verb(Verb::List).resource("pods").parameter("limit"), ["7"]);
     assert_eq!(requests[1].resource.as_ref().unwrap().name.as_deref(), Some("a"));
-    assert_eq!(requests.iter().map(|r| r.status).collect::<Vec<_>>(), [Some(200), Some(404), Some(200)]);
+    assert_eq!(
+        requests.iter().map(|r| r.status).collect::<Vec<_>>(),
+        [Some(200), Some(404), Some(200)]
+    );
     assert_eq!(requests.since(2).len(), 1);
     server.clear_requests();
     assert!(server.requests().is_empty());

@@ -1,9 +1,9 @@
-//! An HTTP gateway to any resource the server has, custom ones included: an informer starts at the first
-//! request for a resource and is shared by all later ones.
+//! An HTTP gateway to any resource the server has, custom ones included: an informer starts at the
+//! first request for a resource and is shared by all later ones.
 //!
 //! `cargo run --example any_resource_gateway`, then
-//! `curl 'http://127.0.0.1:8888/apps/v1/deployments?labels[k8s-app]=kube-dns'` or, for the core group,
-//! `curl http://127.0.0.1:8888/core/v1/pods`. The address may be given as an argument.
+//! `curl 'http://127.0.0.1:8888/apps/v1/deployments?labels[k8s-app]=kube-dns'` or, for the core
+//! group, `curl http://127.0.0.1:8888/core/v1/pods`. The address may be given as an argument.
 
 use std::time::Duration;
 
@@ -22,11 +22,14 @@ async fn main() -> anyhow::Result<()> {
     let factory = SharedInformerFactory::builder(kube::Client::try_default().await?).build();
     factory.start(); // informers asked for from now on start by themselves
 
-    let app = Router::new().route("/{group}/{version}/{resource}", get(list)).with_state(factory.clone());
+    let app =
+        Router::new().route("/{group}/{version}/{resource}", get(list)).with_state(factory.clone());
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:8888".to_owned());
     let listener = tokio::net::TcpListener::bind(address).await?;
     println!("listening on http://{}", listener.local_addr()?);
-    axum::serve(listener, app).with_graceful_shutdown(async { _ = tokio::signal::ctrl_c().await }).await?;
+    axum::serve(listener, app)
+        .with_graceful_shutdown(async { _ = tokio::signal::ctrl_c().await })
+        .await?;
     factory.shutdown().await;
     Ok(())
 }
@@ -48,7 +51,10 @@ async fn list(
 fn selector(query: &[(String, String)]) -> Result<LabelSelector, Failure> {
     let mut selector = LabelSelector::everything();
     for (name, value) in query {
-        let key = name.strip_prefix("labels[").and_then(|rest| rest.strip_suffix(']')).unwrap_or_default();
+        let key = name
+            .strip_prefix("labels[")
+            .and_then(|rest| rest.strip_suffix(']'))
+            .unwrap_or_default();
         let with = selector.with_equal(key, value);
         selector = with.map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;
     }

@@ -1,12 +1,14 @@
-//! A small controller, as Kubernetes' sample-controller is one: a `PodSet` asks for a number of Pods, and has them.
+//! A small controller, as Kubernetes' sample-controller is one: a `PodSet` asks for a number of
+//! Pods, and has them.
 //!
 //! ```text
 //! cargo run --example controller -- crd | kubectl apply -f -
 //! cargo run --example controller
 //! ```
 //!
-//! A PodSet's Pods are those that name it, by its UID, as their controller; whatever others own is not touched. Deleting a
-//! PodSet is left to the garbage collector, which follows the same owner references.
+//! A PodSet's Pods are those that name it, by its UID, as their controller; whatever others own is
+//! not touched. Deleting a PodSet is left to the garbage collector, which follows the same owner
+//! references.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -14,7 +16,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use informer::workqueue::{Enqueue, WorkQueue};
-use informer::{Index, Lister, ObjectKey, Resource, SharedInformer, SharedInformerFactory, indexes};
+use informer::{
+    Index, Lister, ObjectKey, Resource, SharedInformer, SharedInformerFactory, indexes,
+};
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 use kube::api::{DeleteParams, ObjectMeta, PostParams, Preconditions};
 use kube::{Api, Client, CustomResource, Resource as _, ResourceExt};
@@ -25,7 +29,13 @@ use serde_json::json;
 const OWN_WRITES: Duration = Duration::from_secs(5);
 
 #[derive(CustomResource, Serialize, Deserialize, Debug, Clone)]
-#[kube(group = "samples.example.com", version = "v1", kind = "PodSet", plural = "podsets", namespaced)]
+#[kube(
+    group = "samples.example.com",
+    version = "v1",
+    kind = "PodSet",
+    plural = "podsets",
+    namespaced
+)]
 #[kube(schema = "disabled", status = "PodSetStatus")]
 struct PodSetSpec {
     replicas: usize,
@@ -49,7 +59,8 @@ async fn main() -> anyhow::Result<()> {
     // What fails is logged: the library says what it tries again.
     tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).init();
     let client = Client::try_default().await?;
-    let factory = SharedInformerFactory::builder(client.clone()).resync(Duration::from_secs(600)).build();
+    let factory =
+        SharedInformerFactory::builder(client.clone()).resync(Duration::from_secs(600)).build();
     let sets = factory.informer::<PodSet>()?;
     let pods = factory.informer::<Pod>()?;
     let by_owner = indexes::by_owner_uid();
@@ -65,7 +76,8 @@ async fn main() -> anyhow::Result<()> {
     factory.wait_for_sync().await?;
     let (set_lister, pod_lister) = (sets.synced().await?, pods.synced().await?);
     let written = Mutex::default();
-    let controller = Arc::new(Controller { client, sets, set_lister, pods, pod_lister, by_owner, written });
+    let controller =
+        Arc::new(Controller { client, sets, set_lister, pods, pod_lister, by_owner, written });
     println!("watching {} PodSets", controller.set_lister.len());
 
     // An error, such as a conflict, means: again, a little later each time.
@@ -89,15 +101,16 @@ struct Controller {
     pods: SharedInformer<Pod>,
     pod_lister: Lister<Pod>,
     by_owner: Index<Pod>,
-    /// The Pod that was written last for each PodSet, and in which epoch of the server's history, until the store is known
-    /// to have reached it.
+    /// The Pod that was written last for each PodSet, and in which epoch of the server's history,
+    /// until the store is known to have reached it.
     written: Mutex<HashMap<ObjectKey, (u64, Pod)>>,
 }
 
 impl Controller {
     /// Makes the world as one PodSet wants it. Knows nothing of what has changed, only what is.
     async fn reconcile(&self, key: &ObjectKey) -> anyhow::Result<()> {
-        // Also if the last look gave up waiting: from an older store it would all be done once more.
+        // Also if the last look gave up waiting: from an older store it would all be done once
+        // more.
         self.see_written(key).await?;
         let Some(set) = self.set_lister.get(key) else { return Ok(()) };
         if set.metadata.deletion_timestamp.is_some() {
@@ -111,7 +124,9 @@ impl Controller {
             self.wrote(key, created);
         }
         // Those that are ready stay, then the oldest.
-        own.sort_by_key(|pod| (!is_ready(pod), pod.metadata.creation_timestamp.clone(), pod.name_any()));
+        own.sort_by_key(|pod| {
+            (!is_ready(pod), pod.metadata.creation_timestamp.clone(), pod.name_any())
+        });
         for pod in own.iter().skip(wanted) {
             if let Some(ending) = delete_pod(&pods, pod).await? {
                 self.wrote(key, ending);
@@ -128,8 +143,11 @@ impl Controller {
 
     /// Waits until the store shows what was written for a PodSet.
     async fn see_written(&self, key: &ObjectKey) -> anyhow::Result<()> {
-        let Some((epoch, pod)) = self.written.lock().unwrap().get(key).cloned() else { return Ok(()) };
-        // A version of another history means nothing; the list that began this one is newer than the write.
+        let Some((epoch, pod)) = self.written.lock().unwrap().get(key).cloned() else {
+            return Ok(());
+        };
+        // A version of another history means nothing; the list that began this one is newer than
+        // the write.
         if self.pod_lister.snapshot().epoch() == epoch {
             self.pods.wait_for_object_within(&pod, OWN_WRITES).await?;
         }
@@ -143,7 +161,9 @@ impl Controller {
         let mut pods = self.pod_lister.by_index(&self.by_owner, &uid)?;
         // The index knows all owners of a Pod; one of them controls it.
         pods.retain(|pod| {
-            pod.owner_references().iter().any(|owner| owner.uid == uid && owner.controller == Some(true))
+            pod.owner_references()
+                .iter()
+                .any(|owner| owner.uid == uid && owner.controller == Some(true))
         });
         pods.retain(|pod| pod.metadata.deletion_timestamp.is_none() && !has_ended(pod));
         Ok(pods)
@@ -159,10 +179,12 @@ impl Controller {
         if set.status.as_ref() == Some(&status) {
             return Ok(());
         }
-        // With the version of what was looked at: if somebody was faster this is a conflict, and tried again.
+        // With the version of what was looked at: if somebody was faster this is a conflict, and
+        // tried again.
         let mut set = set.clone();
         set.status = Some(status);
-        let sets = Api::<PodSet>::namespaced(self.client.clone(), &set.namespace().unwrap_or_default());
+        let sets =
+            Api::<PodSet>::namespaced(self.client.clone(), &set.namespace().unwrap_or_default());
         let written = sets.replace_status(&set.name_any(), &PostParams::default(), &set).await;
         let written = written.context("writing the status")?;
         // A key queued meanwhile would be written from the older copy, and that is a conflict.

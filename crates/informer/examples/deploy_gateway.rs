@@ -1,7 +1,8 @@
 //! An HTTP gateway to one kind: Deployments by labels, answered from the cache.
 //!
 //! `cargo run --example deploy_gateway`, then
-//! `curl 'http://127.0.0.1:8888/deploy?labels[k8s-app]=kube-dns'`. The address may be given as an argument.
+//! `curl 'http://127.0.0.1:8888/deploy?labels[k8s-app]=kube-dns'`. The address may be given as an
+//! argument.
 
 use std::time::Duration;
 
@@ -26,7 +27,9 @@ async fn main() -> anyhow::Result<()> {
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:8888".to_owned());
     let listener = tokio::net::TcpListener::bind(address).await?;
     println!("listening on http://{}", listener.local_addr()?);
-    axum::serve(listener, app).with_graceful_shutdown(async { _ = tokio::signal::ctrl_c().await }).await?;
+    axum::serve(listener, app)
+        .with_graceful_shutdown(async { _ = tokio::signal::ctrl_c().await })
+        .await?;
     factory.shutdown().await;
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! Lists from the cache once it has synced: the Deployments of all namespaces, by label and by namespace.
+//! Lists from the cache once it has synced: the Deployments of all namespaces, by label and by
+//! namespace.
 //!
 //! `cargo run --example list_after_sync -- app=web`
 
@@ -15,14 +16,18 @@ async fn main() -> anyhow::Result<()> {
     let deployments = factory.informer::<Deployment>()?;
     factory.start();
 
-    // There is no lister before the first list: nobody mistakes an empty cache for an empty cluster.
+    // There is no lister before the first list: nobody mistakes an empty cache for an empty
+    // cluster.
     let lister = deployments.synced_within(Duration::from_secs(30)).await?;
     println!("{} deployments at version {}", lister.len(), lister.snapshot().version());
     for deployment in lister.select(&selector)?.iter() {
         let namespace = deployment.namespace().unwrap_or_default();
         println!("{namespace}/{}", deployment.name_any());
     }
-    println!("{} of them in kube-system", lister.namespace("kube-system").select(&selector)?.count());
+    println!(
+        "{} of them in kube-system",
+        lister.namespace("kube-system").select(&selector)?.count()
+    );
 
     factory.shutdown().await;
     Ok(())

@@ -1,5 +1,5 @@
-//! Keeps every Pod of the cluster as the bytes that the server sent, finds those of one node by an index that reads the
-//! bytes, and decodes only these: `cargo run --example pods_by_node -- node-1`
+//! Keeps every Pod of the cluster as the bytes that the server sent, finds those of one node by an
+//! index that reads the bytes, and decodes only these: `cargo run --example pods_by_node -- node-1`
 //!
 //! A Pod takes a tenth of the memory that a decoded one takes.
 
@@ -14,8 +14,9 @@ async fn main() -> anyhow::Result<()> {
     let pods = factory.lazy::<Pod>()?;
     let (node_name, image) =
         (FieldPath::of::<Pod>("spec.nodeName")?, FieldPath::of::<Pod>("spec.containers[*].image")?);
-    let by_node =
-        pods.add_index("node", move |pod, values| values.extend(pod.field(&node_name).as_deref())).await?;
+    let by_node = pods
+        .add_index("node", move |pod, values| values.extend(pod.field(&node_name).as_deref()))
+        .await?;
     factory.start();
 
     let lister = pods.synced().await?;
@@ -27,8 +28,12 @@ async fn main() -> anyhow::Result<()> {
         println!("{}/{} runs {}", pod.namespace(), pod.name(), images.join(", "));
         // With: everything.
         let pod = pod.decode()?;
-        let restarts = pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten());
-        println!("  restarted {} times", restarts.map(|container| container.restart_count).sum::<i32>());
+        let restarts =
+            pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten());
+        println!(
+            "  restarted {} times",
+            restarts.map(|container| container.restart_count).sum::<i32>()
+        );
     }
     println!("{} of {} pods run on {node}", here.len(), lister.len());
     factory.shutdown().await;

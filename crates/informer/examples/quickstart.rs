@@ -11,8 +11,10 @@ use kube::ResourceExt;
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let client = kube::Client::try_default().await?;
-    let factory =
-        SharedInformerFactory::builder(client).namespace("default").resync(Duration::from_secs(5)).build();
+    let factory = SharedInformerFactory::builder(client)
+        .namespace("default")
+        .resync(Duration::from_secs(5))
+        .build();
 
     // The same informer every time; a cheap handle to clone.
     let pods = factory.informer::<Pod>()?;

@@ -1,22 +1,22 @@
-//! A reflector and a queue with a process function of one's own, and the informer with a single handler.
+//! A reflector and a queue with a process function of one's own, and the informer with a single
+//! handler.
 
 use std::fmt;
 use std::time::Duration;
 
-use informer_core::fan_out::{SharedQueue, resync_period};
+use informer_core::fan_out::{RegistrationQueue, resync_period};
 use informer_core::{Delta, DeltaQueue, Pipeline};
 use tokio::time::Instant;
 
-use crate::decode::Decode;
 use crate::handler::EventHandler;
 use crate::options::InformerOptions;
-use crate::reflector::{Reflector, Report, Sink};
+use crate::reflector::{Phase, Reflector, Report, Sink};
 use crate::source::ListWatch;
 use crate::store::Reader;
 use crate::{Resource, ResourceVersion, Uid};
 
-/// Pops deltas in order and hands them to a function of one's own (client-go's `Controller` with `Config`). For
-/// those who need neither store nor fan-out, or bring their own.
+/// Pops deltas in order and hands them to a function of one's own (client-go's `Controller` with
+/// `Config`). For those who need neither store nor fan-out, or bring their own.
 ///
 /// # Examples
 /// ```
@@ -50,8 +50,8 @@ pub struct Controller<T, S> {
     resync: Option<Duration>,
 }
 
-/// An informer with a single handler and a store, which runs in the caller's task (client-go's `NewInformer`).
-/// The handler is called inline: while it runs, nothing is read from the server.
+/// An informer with a single handler and a store, which runs in the caller's task (client-go's
+/// `NewInformer`). The handler is called inline: while it runs, nothing is read from the server.
 ///
 /// # Examples
 /// ```
@@ -90,9 +90,9 @@ pub struct Informer<T, S> {
     epoch: Instant,
 }
 
-impl<T: Decode, S: ListWatch> Controller<T, S> {
-    /// A controller of what `list_watch` lists, which holds `resource`. With a resync in the options, a
-    /// [`Delta::Sync`] comes that often, at most once a second (G8).
+impl<T: Send + Sync + 'static, S: ListWatch> Controller<T, S> {
+    /// A controller of what `list_watch` lists, which holds `resource`. With a resync in the
+    /// options, a [`Delta::Sync`] comes that often, at most once a second (G8).
     pub fn new(list_watch: S, resource: Resource, options: InformerOptions<T>) -> Self {
         let resync = options.resync.and_then(resync_period);
         Self { reflector: Reflector::new(list_watch, resource, options), resync }
@@ -100,7 +100,8 @@ impl<T: Decode, S: ListWatch> Controller<T, S> {
 
     /// Hands every delta to `process`, in order, for ever. A list comes as
     /// [`ReplaceStarted`](Delta::ReplaceStarted), one [`Listed`](Delta::Listed) per object, and
-    /// [`ReplaceFinished`](Delta::ReplaceFinished); without a store to ask, every object of a relist is decoded.
+    /// [`ReplaceFinished`](Delta::ReplaceFinished); without a store to ask, every object of a
+    /// relist is decoded.
     ///
     /// # Cancel safety
     /// Dropping the future stops the controller between two deltas.
@@ -115,7 +116,7 @@ struct Process<F> {
     due: Option<Duration>,
 }
 
-impl<T: Decode, F: FnMut(Delta<T>) + Send> Sink<T> for Process<F> {
+impl<T: Send + Sync + 'static, F: FnMut(Delta<T>) + Send> Sink<T> for Process<F> {
     fn deliver(&mut self, now: Duration, deltas: &mut DeltaQueue<T>) {
         for delta in deltas.pop_batch(usize::MAX) {
             if matches!(delta, Delta::Sync) {
@@ -134,7 +135,7 @@ impl<T: Decode, F: FnMut(Delta<T>) + Send> Sink<T> for Process<F> {
     }
 }
 
-impl<T: Decode, S: ListWatch> Informer<T, S> {
+impl<T: Send + Sync + 'static, S: ListWatch> Informer<T, S> {
     /// An informer of what `list_watch` lists, which holds `resource`.
     #[expect(clippy::needless_pass_by_value, reason = "as all constructors take it")]
     pub fn new(list_watch: S, resource: Resource, options: InformerOptions<T>) -> Self {
@@ -145,7 +146,7 @@ impl<T: Decode, S: ListWatch> Informer<T, S> {
 
     /// The store, to take snapshots from; it outlives the informer.
     pub fn store(&self) -> Reader<T> {
-        self.pipeline.store().reader()
+        self.pipeline.reader()
     }
 
     /// Calls `handler` with every event, for ever.
@@ -153,7 +154,8 @@ impl<T: Decode, S: ListWatch> Informer<T, S> {
     /// # Cancel safety
     /// Dropping the future stops the informer between two events.
     pub async fn run(mut self, handler: impl EventHandler<T>) {
-        let (_, queue) = self.pipeline.register(self.epoch.elapsed(), usize::MAX, self.resync, || {});
+        let (_, queue) =
+            self.pipeline.register(self.epoch.elapsed(), usize::MAX, self.resync, || {});
         let sink = Inline { pipeline: self.pipeline, queue, handler };
         self.reflector.run(sink).await;
     }
@@ -161,11 +163,11 @@ impl<T: Decode, S: ListWatch> Informer<T, S> {
 
 struct Inline<T, H> {
     pipeline: Pipeline<T>,
-    queue: SharedQueue<T>,
+    queue: RegistrationQueue<T>,
     handler: H,
 }
 
-impl<T: Decode, H: EventHandler<T>> Sink<T> for Inline<T, H> {
+impl<T: Send + Sync + 'static, H: EventHandler<T>> Sink<T> for Inline<T, H> {
     fn deliver(&mut self, now: Duration, deltas: &mut DeltaQueue<T>) {
         if deltas.is_empty() {
             return;
@@ -189,7 +191,7 @@ impl<T: Decode, H: EventHandler<T>> Sink<T> for Inline<T, H> {
         uid: &Uid,
         version: &ResourceVersion,
     ) -> crate::reflector::Held {
-        crate::reflector::held_in(self.pipeline.store(), namespace, name, uid, version)
+        self.pipeline.held(namespace, name, uid, version)
     }
 
     fn next_sync(&self) -> Option<Duration> {
@@ -204,9 +206,11 @@ impl<T: Decode, H: EventHandler<T>> Sink<T> for Inline<T, H> {
 /// Nobody else would hear of it.
 fn log(report: &Report<'_>) {
     match report {
-        Report::Failed { phase: "list", message } => tracing::warn!("{message}"),
-        Report::Failed { phase, message } => tracing::debug!(phase, "{message}"),
-        Report::Undecodable { key, phase, cause } => tracing::warn!(phase, "{key}: {cause}"),
+        Report::Failed { phase: Phase::List, failure } => tracing::warn!("{failure}"),
+        Report::Failed { phase, failure } => tracing::debug!(%phase, "{failure}"),
+        Report::Undecodable { key, why } => {
+            tracing::warn!(phase = %why.phase, "{key}: {}", why.cause)
+        }
         _ => {}
     }
 }

@@ -1,9 +1,9 @@
 //! What resources the server has, and which one a user means by a name.
 //!
-//! [`Discovery::fetch`] reads the aggregated documents (two requests), and the older ones where the server
-//! has no others. A group that does not answer does not spoil the rest: its failure is kept, and mentioned
-//! when a name is not found. [`Discovery::find_by_arg`] understands what kubectl understands: `pods`, `pod`,
-//! `po`, `Pod`, `deployments.apps`, `deploy.v1.apps`.
+//! [`Discovery::fetch`] reads the aggregated documents (two requests), and the older ones where the
+//! server has no others. A group that does not answer does not spoil the rest: its failure is kept,
+//! and mentioned when a name is not found. [`Discovery::find_by_arg`] understands what kubectl
+//! understands: `pods`, `pod`, `po`, `Pod`, `deployments.apps`, `deploy.v1.apps`.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -27,6 +27,7 @@ pub struct Discovery {
 
 /// A resource of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ApiResourceInfo {
     /// Group, version, plural name, kind and whether it is namespaced.
     pub resource: Resource,
@@ -44,6 +45,7 @@ pub struct ApiResourceInfo {
 
 /// A group, or a version of one, whose resources could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FailedGroup {
     /// `group/version`, or the group alone; `v1` for the core group.
     pub group_version: String,
@@ -68,7 +70,9 @@ pub enum DiscoveryError {
         message: String,
     },
     /// Asking what resources there are is not allowed.
-    #[error("discovery is forbidden (403): {message}; bind the cluster role system:discovery to the user")]
+    #[error(
+        "discovery is forbidden (403): {message}; bind the cluster role system:discovery to the user"
+    )]
     Forbidden {
         /// What the server said.
         message: String,
@@ -120,8 +124,8 @@ impl Discovery {
         fetch::all(client).await
     }
 
-    /// Asks the server for the resources of one group (empty for the core group) and version: one small request,
-    /// for when the group is known.
+    /// Asks the server for the resources of one group (empty for the core group) and version: one
+    /// small request, for when the group is known.
     ///
     /// # Errors
     /// [`DiscoveryError::NotFound`] if the server does not have the group and version.
@@ -136,7 +140,8 @@ impl Discovery {
         fetch::group_version(client, group, version).await
     }
 
-    /// [`fetch_group_version`](Self::fetch_group_version), in one request: the client does not repeat it.
+    /// [`fetch_group_version`](Self::fetch_group_version), in one request: the client does not
+    /// repeat it.
     pub(crate) async fn fetch_group_version_once(
         client: &Client,
         group: &str,
@@ -145,8 +150,8 @@ impl Discovery {
         fetch::group_version_once(client, group, version).await
     }
 
-    /// All resources: the core group first, then the others in the server's order, in each group the
-    /// preferred version first. Subresources are left out.
+    /// All resources: the core group first, then the others in the server's order, in each group
+    /// the preferred version first. Subresources are left out.
     #[must_use]
     pub fn resources(&self) -> &[ApiResourceInfo] {
         &self.resources
@@ -180,9 +185,10 @@ impl Discovery {
         self.find(group, version, plural).ok_or_else(|| self.unknown_exact(group, version, plural))
     }
 
-    /// What a user means by `RESOURCE[.VERSION][.GROUP]`, where the resource is a plural, singular or short name
-    /// or a kind, in any case. As kubectl does it: full names go before short ones, the core group before others,
-    /// the preferred version before others; a group may be abbreviated to its beginning.
+    /// What a user means by `RESOURCE[.VERSION][.GROUP]`, where the resource is a plural, singular
+    /// or short name or a kind, in any case. As kubectl does it: full names go before short ones,
+    /// the core group before others, the preferred version before others; a group may be
+    /// abbreviated to its beginning.
     ///
     /// # Errors
     /// [`UnknownResource`] with suggestions.
@@ -190,7 +196,7 @@ impl Discovery {
     /// # Examples
     /// ```
     /// # use informer::discovery::Discovery;
-    /// # fn demo(discovery: &Discovery) -> Result<(), informer::error::UnknownResource> {
+    /// # fn demo(discovery: &Discovery) -> Result<(), informer::UnknownResource> {
     /// let deployments = discovery.find_by_arg("deploy")?;
     /// assert_eq!(deployments.resource.to_string(), "deployments.v1.apps");
     /// # Ok(())
@@ -200,17 +206,24 @@ impl Discovery {
         names::find(&self.resources, arg).ok_or_else(|| self.unknown(arg))
     }
 
-    /// Puts `resources` (in the server's order) together and finds out which versions are preferred.
+    /// Puts `resources` (in the server's order) together and finds out which versions are
+    /// preferred.
     fn new(mut resources: Vec<ApiResourceInfo>, failed: Vec<FailedGroup>) -> Self {
         let mut seen = HashSet::new();
         for info in &mut resources {
-            info.preferred = seen.insert((info.resource.group.clone(), info.resource.plural.clone()));
+            info.preferred =
+                seen.insert((info.resource.group.clone(), info.resource.plural.clone()));
         }
         Self { resources, failed }
     }
 
     /// The resource of this group and version whose short name, singular or kind is `name`.
-    pub(crate) fn find_other_name(&self, group: &str, version: &str, name: &str) -> Option<&ApiResourceInfo> {
+    pub(crate) fn find_other_name(
+        &self,
+        group: &str,
+        version: &str,
+        name: &str,
+    ) -> Option<&ApiResourceInfo> {
         names::by_any_name(&self.resources, &name.to_lowercase(), |it| {
             it.group == group && it.version == version
         })
@@ -246,7 +259,12 @@ impl Discovery {
             }
         }
         let other_name_of = other_name.map(|it| Box::new(it.resource.clone()));
-        UnknownResource { asked: asked.to_string(), suggestions, other_name_of, ..self.unknown(plural) }
+        UnknownResource {
+            asked: asked.to_string(),
+            suggestions,
+            other_name_of,
+            ..self.unknown(plural)
+        }
     }
 }
 

@@ -72,7 +72,9 @@ pub enum Error {
         namespace: String,
     },
     /// An informer cannot be as its options ask for.
-    #[error("the informer of {informer} cannot be made: its option {option} is wrong, since {problem}")]
+    #[error(
+        "the informer of {informer} cannot be made: its option {option} is wrong, since {problem}"
+    )]
     InvalidOption {
         /// The informer.
         informer: String,
@@ -81,12 +83,14 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
-    /// The server's history was replaced, so that the version waited for means nothing any more (G14).
+    /// The server's history was replaced, so that the version waited for means nothing any more
+    /// (G14).
     #[error(
         "the server's history was replaced while waiting (an etcd restored?); read the object again and wait for its new version"
     )]
     HistoryChanged,
-    /// The version to wait for is no decimal number, so nobody can tell when the store has reached it.
+    /// The version to wait for is no decimal number, so nobody can tell when the store has reached
+    /// it.
     #[error("{}", unordered(version))]
     UnorderedVersion {
         /// The version.
@@ -99,6 +103,7 @@ pub enum Error {
 
 /// What a deadline found missing, for each informer or handler.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NotSynced {
     /// What is missing, in the order in which it was asked for.
     pub missing: Vec<Missing>,
@@ -106,6 +111,7 @@ pub struct NotSynced {
 
 /// A version that a store had not reached when the deadline passed.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NotReached {
     /// The version waited for.
     pub wanted: ResourceVersion,
@@ -117,6 +123,7 @@ pub struct NotReached {
 
 /// One informer or handler that was not synced when the deadline passed.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Missing {
     /// The informer.
     pub informer: String,
@@ -167,16 +174,18 @@ impl fmt::Display for Missing {
 }
 
 impl Missing {
-    /// Whether the state tells `error` already, as that of an informer that backs off does; without the
-    /// collection's name perhaps.
+    /// Whether the state tells `error` already, as that of an informer that backs off does; without
+    /// the collection's name perhaps.
     fn tells(&self, error: &str) -> bool {
-        let unnamed = error.split_once(&format!("{}: ", self.informer)).map_or(error, |(_, rest)| rest);
+        let unnamed =
+            error.split_once(&format!("{}: ", self.informer)).map_or(error, |(_, rest)| rest);
         self.state.contains(unnamed)
     }
 }
 
 /// A resource that the server does not have, with what it may have been meant to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UnknownResource {
     /// What was asked for.
     pub asked: String,
@@ -184,7 +193,8 @@ pub struct UnknownResource {
     pub suggestions: Vec<String>,
     /// API groups that did not answer, and why: the resource may be in one of them.
     pub unavailable: Vec<String>,
-    /// The resource of which this is the short name, the singular or the kind, where the plural must be given.
+    /// The resource of which this is the short name, the singular or the kind, where the plural
+    /// must be given.
     pub other_name_of: Option<Box<Resource>>,
 }
 
@@ -194,7 +204,11 @@ impl fmt::Display for UnknownResource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the server has no resource {:?}", self.asked)?;
         if let Some(resource) = &self.other_name_of {
-            return write!(f, "; did you mean {resource}? Its plural is needed here, {:?}", resource.plural);
+            return write!(
+                f,
+                "; did you mean {resource}? Its plural is needed here, {:?}",
+                resource.plural
+            );
         }
         match self.suggestions.as_slice() {
             [] => f.write_str("; `kubectl api-resources` lists what it has")?,
@@ -230,18 +244,8 @@ fn unordered(version: &str) -> String {
     )
 }
 
-/// An object could not be decoded. Says where and what, never the value (G34).
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{path}: {message}")]
-pub struct DecodeError {
-    /// The path of the offending field in the object, such as `spec.containers[0].ports`; `.` for the object.
-    pub path: String,
-    /// What was expected.
-    pub message: String,
-}
-
-/// An error of a client's connection with its causes, since the client's own text is often only "service error",
-/// and what to do about it.
+/// An error of a client's connection with its causes, since the client's own text is often only
+/// "service error", and what to do about it.
 pub(crate) fn connection_error(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -258,10 +262,17 @@ pub(crate) fn connection_error(error: &dyn std::error::Error) -> String {
     format!("{text}{}", connection_advice(text))
 }
 
-/// What to do about a connection that could not be made. No type tells the causes apart, whatever makes the connection.
+/// What to do about a connection that could not be made. No type tells the causes apart, whatever
+/// makes the connection.
 fn connection_advice(text: &str) -> &'static str {
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    if says(&["UnknownIssuer", "BadSignature", "self-signed", "self signed", "local issuer certificate"]) {
+    if says(&[
+        "UnknownIssuer",
+        "BadSignature",
+        "self-signed",
+        "self signed",
+        "local issuer certificate",
+    ]) {
         return "; the authority that signed the server's certificate is not trusted: set it as the cluster's `certificate-authority` in the kubeconfig, or as `Config::root_cert`";
     }
     if says(&["not valid for name", "NotValidForName"]) {
@@ -280,13 +291,14 @@ fn connection_advice(text: &str) -> &'static str {
 /// The most characters of a text from outside that an error quotes.
 const MAX_QUOTED: usize = 200;
 
-/// What the answer with an HTTP status code that is an error, and a body that is no `Status`, says: from proxies, say, or
-/// from a server that expects TLS. JSON and binary bodies are left out, for they may be objects, and so is a text that
-/// may repeat the credentials (G34).
+/// What the answer with an HTTP status code that is an error, and a body that is no `Status`, says:
+/// from proxies, say, or from a server that expects TLS. JSON and binary bodies are left out, for
+/// they may be objects, and so is a text that may repeat the credentials (G34).
 pub(crate) fn quoted_answer(code: http::StatusCode, body: &[u8]) -> String {
     let reason = code.canonical_reason().unwrap_or("without a reason");
     let text = std::str::from_utf8(body).unwrap_or_default();
-    let is_secret = ["bearer", "authorization"].iter().any(|it| text.to_ascii_lowercase().contains(it));
+    let is_secret =
+        ["bearer", "authorization"].iter().any(|it| text.to_ascii_lowercase().contains(it));
     let mut words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let is_data = words.starts_with(['{', '[', '"']) || words.contains(char::is_control);
     // What an API server says of a path that it does not have.

@@ -5,20 +5,23 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures_util::Stream;
+use futures_util::task::AtomicWaker;
 use informer_core::Event;
-use informer_core::fan_out::SharedQueue;
+use informer_core::fan_out::RegistrationQueue;
 
 use crate::Error;
-use crate::registration::Registration;
+use crate::handler::HandlerOptions;
+use crate::registration::{Reader, Registration};
 use crate::shared::{Owner, Shared};
 
 /// Events taken from the queue at a time.
 const BATCH: usize = 64;
 
-/// A registration's events as a [`Stream`]: first the store's content as `Added { initial: true }`, then what
-/// follows (G17). Ends when the informer stops. Dropping it removes the registration.
+/// A registration's events as a [`Stream`]: first the store's content as `Added { initial: true }`,
+/// then what follows (G17). Ends when the informer stops. Dropping it removes the registration.
 ///
 /// A stream that nobody polls delays nobody else; its events merge by key (G16).
 ///
@@ -28,29 +31,41 @@ pub struct EventStream<T> {
     shared: Arc<Shared<T>>,
     _owner: Arc<Owner>,
     registration: Registration,
-    queue: SharedQueue<T>,
+    queue: RegistrationQueue<T>,
+    /// The task that waits for events.
+    task: Arc<AtomicWaker>,
     batch: VecDeque<Event<T>>,
 }
 
 impl<T> EventStream<T> {
+    #[track_caller]
     pub(crate) fn new(
-        shared: Arc<Shared<T>>,
-        owner: Arc<Owner>,
-        registration: Registration,
-        queue: SharedQueue<T>,
-    ) -> Self {
-        Self { shared, _owner: owner, registration, queue, batch: VecDeque::new() }
+        shared: &Arc<Shared<T>>,
+        owner: &Arc<Owner>,
+        options: &HandlerOptions,
+        default_resync: Option<Duration>,
+    ) -> Result<Self, Error>
+    where
+        T: Send + Sync + 'static,
+    {
+        let task = Arc::new(AtomicWaker::new());
+        let (registration, queue) =
+            shared.register(options, default_resync, Reader::Stream(Arc::clone(&task)))?;
+        let (shared, owner) = (Arc::clone(shared), Arc::clone(owner));
+        Ok(Self { shared, _owner: owner, registration, queue, task, batch: VecDeque::new() })
     }
 
-    /// The registration, to wait for its sync or ask for its status while the stream is polled elsewhere.
+    /// The registration, to wait for its sync or ask for its status while the stream is polled
+    /// elsewhere.
     #[must_use]
     pub fn registration(&self) -> Registration {
         self.registration.clone()
     }
 
-    /// Waits until every object of the initial set was taken from the stream, and the next event asked for.
-    /// The stream must be polled meanwhile: wait on the [`registration`](Self::registration) in another task,
-    /// or check [`has_synced`](Self::has_synced) between events.
+    /// Waits until every object of the initial set was taken from the stream, and the next event
+    /// asked for. The stream must be polled meanwhile: wait on the
+    /// [`registration`](Self::registration) in another task, or check
+    /// [`has_synced`](Self::has_synced) between events.
     ///
     /// # Errors
     /// If the informer stops before that.
@@ -61,7 +76,8 @@ impl<T> EventStream<T> {
         self.registration.synced().await
     }
 
-    /// Whether every object of the initial set was taken from the stream, and the next event asked for.
+    /// Whether every object of the initial set was taken from the stream, and the next event asked
+    /// for.
     #[must_use]
     pub fn has_synced(&self) -> bool {
         self.registration.has_synced()
@@ -79,17 +95,17 @@ impl<T> Stream for EventStream<T> {
         if let Some(event) = self.batch.pop_front() {
             return Poll::Ready(Some(event));
         }
-        let mut batch = Vec::new();
-        let taken = self.registration.inner().signal.poll(context, || {
-            let mut queue = self.queue.lock();
-            queue.pop_batch(BATCH, &mut batch);
-            (!batch.is_empty() || queue.is_over()).then_some(())
-        });
+        // Before the queue is looked into, so that no change goes unseen between the two.
+        self.task.register(context.waker());
+        let mut queue = self.queue.lock();
+        let taken = queue.take(BATCH);
+        let is_over = taken.is_empty() && queue.is_over();
+        drop(queue);
         self.registration.inner().publish_synced();
-        self.batch.extend(batch);
+        self.batch.extend(taken.iter().cloned());
         match self.batch.pop_front() {
             Some(event) => Poll::Ready(Some(event)),
-            None if taken.is_ready() => {
+            None if is_over => {
                 self.registration.inner().end();
                 Poll::Ready(None)
             }

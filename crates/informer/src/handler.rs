@@ -8,16 +8,17 @@ use informer_core::{Deleted, Event, FinalState, ObjectKey, UpdateReason};
 
 /// What one registration does with events (client-go's `ResourceEventHandler`).
 ///
-/// Calls come one at a time, off the runtime's workers, so they may block; a slow handler delays nobody but
-/// itself (G15), but for the time that it takes to notice: a handler whose calls took no more than 100 µs together, the
-/// last time that there were any, shares a thread with others of the kind. Should it block all the same, they go on
-/// elsewhere after 1 to 2 ms; and if several of those that wait begin to block as well, after a few of these. One that panics is reported, and gets the next event: a handler that cannot go on after a
-/// panic must see to it itself.
+/// Calls come one at a time, off the runtime's workers, so they may block; a slow handler delays
+/// only itself (G15). A panic is reported, and the handler gets the next event: a handler that
+/// cannot go on after a panic must see to it itself. So is a panic in the `Drop` of an object that
+/// the handler was the last to refer to.
 ///
-/// Calls run on threads of the library's own (`informer-callback-N`), with the informer's runtime entered, so that
-/// `tokio::spawn` and `Handle::current()` work. There are at most as many as there are handlers busy at a time, and one
-/// that watches; idle ones end after 10 s. A handler that blocks for ever keeps its thread, but neither the runtime nor the process waits for it when
-/// it ends.
+/// Each registration has a thread of its own (`informer-callback-N`), started with its first event
+/// and parked when idle. The informer's runtime is entered there, so that `tokio::spawn` and
+/// `Handle::current()` work. For hundreds of handlers use
+/// [`events()`](crate::SharedInformer::events), which needs no thread. A handler that blocks
+/// forever keeps its thread, but neither the runtime nor the process waits for it when it ends. The
+/// handler is dropped on its thread.
 pub trait EventHandler<T>: Send + 'static {
     /// An object was added; `initial` says that it was there when the registration began.
     fn on_add(&mut self, object: &Arc<T>, initial: bool) {
@@ -45,7 +46,8 @@ pub trait EventHandler<T>: Send + 'static {
 }
 
 /// A handler of closures, with the options of its registration; see
-/// [`SharedInformer::add_handler`](crate::SharedInformer::add_handler). What is not given does nothing.
+/// [`SharedInformer::add_handler`](crate::SharedInformer::add_handler). What is not given does
+/// nothing.
 pub struct Handlers<T> {
     on_add: Option<OnAdd<T>>,
     on_update: Option<OnUpdate<T>>,
@@ -93,7 +95,10 @@ impl<T> Handlers<T> {
 
     /// Called with the old and the new state of each object that changed, and why.
     #[must_use]
-    pub fn on_update(mut self, call: impl FnMut(&Arc<T>, &Arc<T>, UpdateReason) + Send + 'static) -> Self {
+    pub fn on_update(
+        mut self,
+        call: impl FnMut(&Arc<T>, &Arc<T>, UpdateReason) + Send + 'static,
+    ) -> Self {
         self.on_update = Some(Box::new(call));
         self
     }
@@ -119,15 +124,18 @@ impl<T> Handlers<T> {
         self
     }
 
-    /// Shows the whole store again that often, as updates with [`UpdateReason::Resync`] (G8). A period under 1 s is raised to
-    /// 1 s, as the [status](crate::status::RegistrationStatus::resync) says; zero turns the informer's default off.
+    /// Shows the whole store again that often, as updates with [`UpdateReason::Resync`] (G8). A
+    /// period under 1 s is raised to 1 s, as the
+    /// [status](crate::RegistrationStatus::resync) says; zero turns the informer's default
+    /// off.
     #[must_use]
     pub fn resync(mut self, period: Duration) -> Self {
         self.options.resync = Some(period);
         self
     }
 
-    /// How many events are kept apart while the handler is slow; above that they merge by key (G16).
+    /// How many events are kept apart while the handler is slow; above that they merge by key
+    /// (G16).
     #[must_use]
     pub fn capacity(mut self, events: usize) -> Self {
         self.options.capacity = Some(events);
@@ -207,9 +215,10 @@ impl HandlerOptions {
     }
 }
 
-/// Lets a handler see only objects that pass (client-go's `FilteringResourceEventHandler`). An object that
-/// comes to pass is added for the handler. One that ceases to, or is gone, is deleted, with the last state that the
-/// handler was given if the one after it does not pass. The filter must be a plain function of the object.
+/// Lets a handler see only objects that pass (client-go's `FilteringResourceEventHandler`). An
+/// object that comes to pass is added for the handler. One that ceases to, or is gone, is deleted,
+/// with the last state that the handler was given if the one after it does not pass. The filter
+/// must be a plain function of the object.
 pub struct Filtered<H, F> {
     handler: H,
     pass: F,
@@ -242,7 +251,11 @@ where
                 (true, true) => self.handler.on_event(event),
                 (false, true) => {
                     let object = Arc::clone(new);
-                    self.handler.on_event(&Event::Added { key: key.clone(), object, initial: false });
+                    self.handler.on_event(&Event::Added {
+                        key: key.clone(),
+                        object,
+                        initial: false,
+                    });
                 }
                 (true, false) => self.handler.on_event(&deleted(key, old, FinalState::Known)),
                 (false, false) => {}
@@ -311,7 +324,10 @@ mod tests {
             handler.on_event(&event);
         }
         handler.on_event(&delete(3, 3));
-        assert_eq!(handler.handler.0, ["Added(a)", "Updated(a, Change)", "Deleted(a, final state Known)"]);
+        assert_eq!(
+            handler.handler.0,
+            ["Added(a)", "Updated(a, Change)", "Deleted(a, final state Known)"]
+        );
     }
 
     #[test]
@@ -323,7 +339,11 @@ mod tests {
         };
         assert_eq!(told(10, 11), [(10, 11)]);
         assert_eq!(told(10, 3), [(10, 10)], "it ceased to pass and went; what passed last is told");
-        assert_eq!(told(3, 10), [], "it came to pass and went, which its handler was never told of");
+        assert_eq!(
+            told(3, 10),
+            [],
+            "it came to pass and went, which its handler was never told of"
+        );
         assert_eq!(told(3, 3), []);
     }
 }

@@ -4,24 +4,26 @@ use std::fmt;
 use std::sync::Arc;
 
 use informer_core::ObjectKey;
-use informer_core::selector::{LabelSelector, ParseSelectorError};
-use informer_core::store::{Entry, Index, IndexError, Snapshot};
+use informer_core::selector::ParseSelectorError;
+use informer_core::store::{Index, IndexError, Snapshot};
 
-use crate::HasLabels;
+use crate::Scope;
+use crate::fields::{HasFields, HasLabels};
+use crate::selection::Selection;
 use crate::shared::{Owner, Shared};
 use crate::status::InformerState;
 
 /// Reads an informer's store. Obtained by waiting for the first list
-/// ([`SharedInformer::synced`](crate::SharedInformer::synced)), so it never mistakes an informer that has not
-/// synced for an empty cluster (G21). Cloning is cheap.
+/// ([`SharedInformer::synced`](crate::SharedInformer::synced)), so it never mistakes an informer
+/// that has not synced for an empty cluster (G21). Cloning is cheap.
 ///
-/// Each call answers from the store as it is at that moment; take a [`snapshot`](Self::snapshot) for several
-/// questions to one state. A lister outlives the informer's stop, and says so ([`state`](Self::state)).
+/// Each call answers from the store as it is at that moment; take a [`snapshot`](Self::snapshot)
+/// for several questions to one state. A lister outlives the informer's stop, and says so
+/// ([`state`](Self::state)).
 ///
 /// # Costs
-/// `get`: one search. `namespace(…)`: the objects of that namespace only. `select`: the objects of the scope,
-/// or those that a label index names if the selector asks for values of an indexed label (G12); what it names is not looked
-/// at again if that is all that the selector asks.
+/// `get`: one search. `namespace(…)`: the objects of that namespace only. A selection: see
+/// [`Selection`].
 pub struct Lister<T> {
     shared: Arc<Shared<T>>,
     owner: Arc<Owner>,
@@ -32,17 +34,6 @@ pub struct NamespaceLister<T> {
     lister: Lister<T>,
     namespace: String,
 }
-
-/// The objects of one snapshot that match a selector, in key order.
-pub struct Selection<T> {
-    snapshot: Snapshot<T>,
-    keep: Keep<T>,
-    namespace: Option<String>,
-    selector: LabelSelector,
-}
-
-/// How to tell whether an object of a [`Selection`] matches.
-struct Keep<T>(fn(&LabelSelector, &T) -> bool);
 
 impl<T> Lister<T> {
     pub(crate) fn new(shared: Arc<Shared<T>>, owner: Arc<Owner>) -> Self {
@@ -90,7 +81,11 @@ impl<T> Lister<T> {
     /// # Errors
     /// [`IndexError::Missing`] if the index is not of this informer.
     pub fn by_index(&self, index: &Index<T>, value: &str) -> Result<Vec<Arc<T>>, IndexError> {
-        Ok(self.snapshot().by_index(index, value)?.map(|entry| Arc::clone(entry.object())).collect())
+        Ok(self
+            .snapshot()
+            .by_index(index, value)?
+            .map(|entry| Arc::clone(entry.object()))
+            .collect())
     }
 
     /// The keys that `index` files under `value`, in order (client-go's `IndexKeys`).
@@ -110,7 +105,7 @@ impl<T> Lister<T> {
     /// What the informer is doing: whether the store still follows the server.
     #[must_use]
     pub fn state(&self) -> InformerState {
-        self.shared.live.borrow().state.clone()
+        self.shared.live.borrow().informer_state(self.shared.now())
     }
 }
 
@@ -124,16 +119,34 @@ impl<T> Lister<T> {
     where
         T: HasLabels,
     {
-        Ok(self.select_with(selector.parse()?))
+        Ok(Selection::new(self.snapshot(), None, selector.parse()?))
     }
 
-    /// The objects whose labels match.
-    #[must_use]
-    pub fn select_with(&self, selector: LabelSelector) -> Selection<T>
+    /// The objects of a scope: those of its namespace whose labels and fields match.
+    ///
+    /// A field has the value that the API server compares, with its names and defaults; so
+    /// `spec.unschedulable=false` finds Nodes that lack the field. Any other path works too, such
+    /// as `spec.replicas` of a Deployment, and finds what stands there, if anything. To refuse what
+    /// the server would refuse, ask [`selectable_fields`](crate::Resource::selectable_fields)
+    /// first. Objects that are kept as metadata only have no fields outside it.
+    ///
+    /// # Examples
+    /// ```
+    /// use informer::{Lister, ParseSelectorError, Scope};
+    /// use k8s_openapi::api::core::v1::Pod;
+    ///
+    /// fn running(pods: &Lister<Pod>) -> Result<usize, ParseSelectorError> {
+    ///     let scope = Scope::namespace("shop").labels("app=web".parse()?).fields("status.phase=Running".parse()?);
+    ///     Ok(pods.select_with(scope).count())
+    /// }
+    /// ```
+    pub fn select_with(&self, scope: impl Into<Scope>) -> Selection<T>
     where
-        T: HasLabels,
+        T: HasLabels + HasFields,
     {
-        Selection::new(self.snapshot(), None, selector)
+        let Scope { namespace, labels, fields } = scope.into();
+        Selection::new(self.snapshot(), namespace, labels)
+            .with_fields(&self.shared.resource, &fields)
     }
 }
 
@@ -161,81 +174,7 @@ impl<T> NamespaceLister<T> {
     where
         T: HasLabels,
     {
-        Ok(self.select_with(selector.parse()?))
-    }
-
-    /// The objects of the namespace whose labels match.
-    #[must_use]
-    pub fn select_with(&self, selector: LabelSelector) -> Selection<T>
-    where
-        T: HasLabels,
-    {
-        Selection::new(self.lister.snapshot(), Some(self.namespace.clone()), selector)
-    }
-}
-
-impl<T> Selection<T> {
-    /// The objects of a snapshot, or of one namespace of it, whose labels match.
-    #[must_use]
-    pub fn new(snapshot: Snapshot<T>, namespace: Option<String>, selector: LabelSelector) -> Self
-    where
-        T: HasLabels,
-    {
-        let keep = Keep(|selector: &LabelSelector, object: &T| selector.matches(|key| object.label(key)));
-        Self { snapshot, keep, namespace, selector }
-    }
-
-    /// The objects, in key order.
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
-        self.entries().map(|entry| entry.object())
-    }
-
-    /// The objects with their keys and versions, in key order.
-    #[must_use]
-    pub fn entries(&self) -> Box<dyn Iterator<Item = Entry<'_, T>> + '_> {
-        let keep = |entry: &Entry<'_, T>| (self.keep.0)(&self.selector, entry.object());
-        if let Some((index, values)) = self.narrowest() {
-            // What an index finds has the label's value: to read it from each object is a wait for memory.
-            let is_told = self.selector.requirements().len() == 1;
-            let of = |value| match &self.namespace {
-                Some(namespace) => self.snapshot.by_index_in(index, value, namespace),
-                None => self.snapshot.by_index(index, value),
-            };
-            let hits = values.iter().filter_map(move |value| of(value).ok()).flatten();
-            let hits = hits.filter(move |entry| is_told || keep(entry));
-            if values.len() == 1 {
-                return Box::new(hits);
-            }
-            // An object has one value of a label, so the hits of several values are disjoint.
-            let mut hits: Vec<Entry<'_, T>> = hits.collect();
-            hits.sort_unstable_by(|a, b| a.key.cmp(b.key));
-            return Box::new(hits.into_iter());
-        }
-        match &self.namespace {
-            Some(namespace) => Box::new(self.snapshot.namespace(namespace).filter(keep)),
-            None => Box::new(self.snapshot.iter().filter(keep)),
-        }
-    }
-
-    /// The number of objects that match: visits them all.
-    #[must_use]
-    pub fn count(&self) -> usize {
-        self.entries().count()
-    }
-
-    /// The snapshot that this is a part of.
-    #[must_use]
-    pub fn snapshot(&self) -> &Snapshot<T> {
-        &self.snapshot
-    }
-
-    /// A label index and the values under which all that match are filed, if the selector asks for any.
-    fn narrowest(&self) -> Option<(&Index<T>, &[String])> {
-        self.selector.requirements().iter().find_map(|requirement| {
-            let values = self.selector.required_values(requirement.key())?;
-            let index = self.snapshot.label_index(requirement.key())?;
-            Some((index, values))
-        })
+        Ok(Selection::new(self.lister.snapshot(), Some(self.namespace.clone()), selector.parse()?))
     }
 }
 
@@ -253,7 +192,10 @@ impl<T> Clone for NamespaceLister<T> {
 
 impl<T> fmt::Debug for Lister<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lister").field("of", &self.shared.name).field("objects", &self.len()).finish()
+        f.debug_struct("Lister")
+            .field("of", &self.shared.name)
+            .field("objects", &self.len())
+            .finish()
     }
 }
 
@@ -263,14 +205,5 @@ impl<T> fmt::Debug for NamespaceLister<T> {
             .field("of", &self.lister.shared.name)
             .field("namespace", &self.namespace)
             .finish()
-    }
-}
-
-impl<T> fmt::Debug for Selection<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Selection")
-            .field("namespace", &self.namespace)
-            .field("selector", &self.selector.to_string())
-            .finish_non_exhaustive()
     }
 }

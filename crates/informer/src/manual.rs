@@ -1,4 +1,5 @@
-//! The manual: what is promised, how it differs from what you know, what to do when something fails.
+//! The manual: what is promised, how it differs from what you know, what to do when something
+//! fails.
 //!
 //! | page | answers |
 //! |---|---|

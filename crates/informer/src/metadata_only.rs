@@ -4,11 +4,11 @@ use kube::core::{DynamicObject, PartialObjectMeta};
 
 use crate::Lazy;
 
-/// A form of objects that decodes from their metadata alone, so that the server may leave out the rest
-/// ([`metadata_only`](crate::InformerOptions::metadata_only)). A kind such as `Pod` is not one: the server sends
-/// `PartialObjectMetadata` of `meta.k8s.io/v1`, with another `apiVersion` and `kind`, and
-/// [`factory.metadata::<Pod>(…)`](crate::SharedInformerFactory::metadata) gives it. Implement this for a struct of your
-/// own that has no other field than `metadata`.
+/// A form of objects that decodes from their metadata alone, so that the server may leave out the
+/// rest ([`metadata_only`](crate::InformerOptions::metadata_only)). A kind such as `Pod` is not
+/// one: the server sends `PartialObjectMetadata` of `meta.k8s.io/v1`, with another `apiVersion` and
+/// `kind`, and [`factory.metadata::<Pod>(…)`](crate::SharedInformerFactory::metadata) gives it.
+/// Implement this for a struct of your own that has no other field than `metadata`.
 ///
 /// # Examples
 /// ```

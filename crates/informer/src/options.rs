@@ -1,6 +1,5 @@
 //! What an informer is asked to be.
 
-use std::any::TypeId;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
@@ -9,20 +8,18 @@ use std::time::Duration;
 
 use informer_core::reflector::{ReflectorConfig, SHORTEST_WATCH_TIMEOUT};
 use informer_core::selector::{FieldSelector, LabelSelector};
-use kube::core::DynamicObject;
 
-use crate::decode::RawObject;
-use crate::reflector::{Identity, identity_of};
+use crate::representation::{Form, Representation};
 use crate::source::{ListCompression, Projection, WireFormat};
 use crate::{Error, MetadataOnly, Resource, Scope};
 
-/// How an informer lists, watches, decodes and keeps its objects. Options are part of what is asked for:
-/// asking a factory for the same collection with contradictory options is an error (G23).
+/// How an informer lists, watches, decodes and keeps its objects. Options are part of what is asked
+/// for: asking a factory for the same collection with contradictory options is an error (G23).
 ///
 /// # Defaults
-/// The factory's namespace and selectors (none for a standalone informer), streaming lists where the server
-/// has them, pages of 500 where lists are paged, protobuf where the server has it and else JSON, no resync, managedFields
-/// dropped, 16 MiB per object at most.
+/// The factory's namespace and selectors (none for a standalone informer), streaming lists where
+/// the server has them, pages of 500 where lists are paged, protobuf where the server has it and
+/// else JSON, no resync, managedFields dropped, 16 MiB per object at most.
 ///
 /// # Examples
 /// ```
@@ -47,10 +44,7 @@ pub struct InformerOptions<T> {
     pub(crate) resync: Option<Duration>,
     pub(crate) wire: WireOptions,
     pub(crate) transforms: Vec<Transform<T>>,
-    /// What reads most objects quicker than [`Decode`](crate::Decode) does, as the same.
-    pub(crate) decode_quickly: Option<fn(&RawObject<'_>) -> Option<T>>,
-    /// How to read an object's identity, for types that have it.
-    pub(crate) identity: Option<fn(&T) -> Identity<'_>>,
+    pub(crate) representation: Representation<T>,
 }
 
 /// The options that do not depend on the type.
@@ -79,12 +73,40 @@ pub(crate) struct Transform<T> {
     pub(crate) change: Arc<TransformFn<T>>,
 }
 
-type TransformFn<T> = dyn Fn(&mut T) -> Result<(), String> + Send + Sync;
+type TransformFn<T> = dyn Fn(&mut T) -> Result<(), TransformError> + Send + Sync;
 
-impl<T> InformerOptions<T> {
-    /// The defaults.
+/// Why a transform refuses an object.
+///
+/// The text becomes a part of the status, so it must not quote the object (G34): that is why no
+/// other error turns into one by itself.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct TransformError(String);
+
+impl TransformError {
+    /// An error with this text.
+    #[must_use]
+    pub fn new(why: impl Into<String>) -> Self {
+        Self(why.into())
+    }
+}
+
+impl<T> InformerOptions<T>
+where
+    Representation<T>: Default,
+{
+    /// The defaults; objects become what serde makes of `T`, or its bytes if it is
+    /// [`Lazy`](crate::Lazy).
     #[must_use]
     pub fn new() -> Self {
+        Self::of(Representation::default())
+    }
+}
+
+impl<T> InformerOptions<T> {
+    /// The defaults, with another representation of the objects.
+    #[must_use]
+    pub fn of(representation: Representation<T>) -> Self {
         let config = ReflectorConfig::default();
         Self {
             namespace: None,
@@ -105,12 +127,12 @@ impl<T> InformerOptions<T> {
                 format: None,
             },
             transforms: Vec::new(),
-            decode_quickly: None,
-            identity: None,
+            representation,
         }
     }
 
-    /// Only this namespace; the empty text stands for all of them. Means nothing for cluster-scoped resources.
+    /// Only this namespace; the empty text stands for all of them. Means nothing for cluster-scoped
+    /// resources.
     #[must_use]
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(Some(namespace.into()).filter(|namespace| !namespace.is_empty()));
@@ -131,54 +153,59 @@ impl<T> InformerOptions<T> {
         self
     }
 
-    /// Only objects whose fields match, selected by the server, which knows few fields of each kind.
+    /// Only objects whose fields match, selected by the server, which knows few fields of each
+    /// kind.
     #[must_use]
     pub fn fields(mut self, selector: FieldSelector) -> Self {
         self.fields = Some(selector);
         self
     }
 
-    /// Every handler sees the whole store again that often, unless it says otherwise (G8). Zero: never; a period under 1 s is
-    /// raised to 1 s.
+    /// Every handler sees the whole store again that often, unless it says otherwise (G8). Zero:
+    /// never; a period under 1 s is raised to 1 s.
     #[must_use]
     pub fn resync(mut self, period: Duration) -> Self {
         self.resync = Some(period);
         self
     }
 
-    /// Objects per page of every LIST; `None` never pages. (A server may send a list whole all the same, as its cache
-    /// does for the first list; streaming lists have no pages.) Default: 500 for the first list; later ones come whole,
-    /// from the server's cache, unless the first one came in pages.
+    /// Objects per page of every LIST; `None` never pages. (A server may send a list whole all the
+    /// same, as its cache does for the first list; streaming lists have no pages.) Default: 500 for
+    /// the first list; later ones come whole, from the server's cache, unless the first one came in
+    /// pages.
     #[must_use]
     pub fn page_size(mut self, objects: Option<u32>) -> Self {
         self.wire.page_size = Some(objects);
         self
     }
 
-    /// Whether to ask for a streaming list (WatchList, KEP-3157) before falling back to LIST and WATCH.
+    /// Whether to ask for a streaming list (WatchList, KEP-3157) before falling back to LIST and
+    /// WATCH.
     #[must_use]
     pub fn streaming_lists(mut self, try_first: bool) -> Self {
         self.wire.streaming_lists = try_first;
         self
     }
 
-    /// How long watches are asked to last: each draws a time from this range. Default: 200 s to 280 s, below
-    /// the idle limits of common load balancers. Less than 10 s is [`Error::InvalidOption`].
+    /// How long watches are asked to last: each draws a time from this range. Default: 200 s to 280
+    /// s, below the idle limits of common load balancers. Less than 10 s is
+    /// [`Error::InvalidOption`].
     #[must_use]
     pub fn watch_timeout(mut self, range: RangeInclusive<Duration>) -> Self {
         self.wire.watch_timeout = range;
         self
     }
 
-    /// How old the last list must be for another one while watches keep failing (`Degraded`, G28). Default: 2 min.
+    /// How old the last list must be for another one while watches keep failing (`Degraded`, G28).
+    /// Default: 2 min.
     #[must_use]
     pub fn degraded_list_age(mut self, age: Duration) -> Self {
         self.wire.degraded_list_age = age;
         self
     }
 
-    /// How far apart the lists are, at least, that show whether a watch without bookmarks that keeps silent is
-    /// deaf (G29). Default: 10 min.
+    /// How far apart the lists are, at least, that show whether a watch without bookmarks that
+    /// keeps silent is deaf (G29). Default: 10 min.
     #[must_use]
     pub fn silent_list_interval(mut self, interval: Duration) -> Self {
         self.wire.silent_list_interval = interval;
@@ -192,8 +219,8 @@ impl<T> InformerOptions<T> {
         self
     }
 
-    /// Asks the server for metadata only. For types that need nothing else ([`MetadataOnly`]), such as
-    /// `kube::core::PartialObjectMeta`.
+    /// Asks the server for metadata only: other fields are absent, for field selectors too. For
+    /// types that need nothing else ([`MetadataOnly`]), such as `kube::core::PartialObjectMeta`.
     #[must_use]
     pub fn metadata_only(mut self) -> Self
     where
@@ -203,8 +230,8 @@ impl<T> InformerOptions<T> {
         self
     }
 
-    /// Treats the first object that cannot be decoded or transformed as a failure, instead of keeping its
-    /// last good state, and leaves nothing out of a list that cannot be read (G30).
+    /// Treats the first object that cannot be decoded or transformed as a failure, instead of
+    /// keeping its last good state, and leaves nothing out of a list that cannot be read (G30).
     #[must_use]
     pub fn strict(mut self) -> Self {
         self.wire.strict = true;
@@ -225,29 +252,32 @@ impl<T> InformerOptions<T> {
         self
     }
 
-    /// In which encoding the server sends objects: protobuf where it has it, unless said otherwise here or to the factory.
+    /// In which encoding the server sends objects: protobuf where it has it, unless said otherwise
+    /// here or to the factory.
     #[must_use]
     pub fn wire_format(mut self, format: WireFormat) -> Self {
         self.wire.format = Some(format);
         self
     }
 
-    /// Changes each object once per received version, before the store, the indexes and the handlers see it
-    /// (G33). It must leave name, namespace, UID and version alone, which is checked for dynamic objects, and for the
-    /// typed and metadata-only informers of a factory; elsewhere, ask for it with
-    /// [`checked_identity`](Self::checked_identity). A type of your own without metadata has nothing to change: the store
-    /// keeps keys, UIDs and versions of its own, as the server sent them.
-    /// An object for which it returns an error is treated as undecodable (G30). Called in the order given.
+    /// Changes each object once per received version, before the store, the indexes and the
+    /// handlers see it (G33). It must leave name, namespace, UID and version alone, which is
+    /// checked by the typed, dynamic and metadata-only informers of a factory; elsewhere, with the
+    /// representations of these ([`Representation::typed`]). A type of your own without metadata
+    /// has nothing to change: the store keeps keys, UIDs and versions of its own, as the server
+    /// sent them. An object for which it returns an error is treated as undecodable (G30). Called
+    /// in the order given.
     ///
-    /// `name` stands for the function when options are compared (G23) and in errors. The error that it returns becomes a
-    /// part of the status, so its text must not quote the object (G34). That it panics is told by its name, the place of
-    /// this call and the object's key, never by the text of the panic.
+    /// `name` stands for the function when options are compared (G23) and in errors. The error that
+    /// it returns becomes a part of the status, so its text must not quote the object (G34). That
+    /// it panics is told by its name, the place of this call and the object's key, never by the
+    /// text of the panic.
     #[must_use]
     #[track_caller]
     pub fn transform(
         mut self,
         name: impl Into<String>,
-        change: impl Fn(&mut T) -> Result<(), String> + Send + Sync + 'static,
+        change: impl Fn(&mut T) -> Result<(), TransformError> + Send + Sync + 'static,
     ) -> Self {
         let added_at = Location::caller();
         self.transforms.push(Transform { name: name.into(), added_at, change: Arc::new(change) });
@@ -265,16 +295,23 @@ impl<T> InformerOptions<T> {
     }
 
     /// The encoding that a factory's source asks for.
-    pub(crate) fn source_format(&self) -> WireFormat
-    where
-        T: 'static,
-    {
-        // Dynamic objects come out of JSON sooner than out of protobuf, which has fewer bytes but no names.
-        let is_dynamic = TypeId::of::<T>() == TypeId::of::<DynamicObject>();
-        match (self.wire.format.unwrap_or_default(), self.wire.projection) {
-            (WireFormat::Auto, Projection::Whole) if is_dynamic => WireFormat::Json,
-            (format, _) => format,
+    pub(crate) fn source_format(&self) -> WireFormat {
+        match (
+            self.wire.format.unwrap_or_default(),
+            self.wire.projection,
+            self.representation.form(),
+        ) {
+            // They come out of JSON sooner than out of protobuf, which has fewer bytes but no
+            // names.
+            (WireFormat::Auto, Projection::Whole, Form::Dynamic) => WireFormat::Json,
+            (format, _, _) => format,
         }
+    }
+
+    /// Another representation, unless these options name one that is not the default.
+    pub(crate) fn represented(mut self, representation: Representation<T>) -> Self {
+        self.representation = self.representation.or(representation);
+        self
     }
 
     pub(crate) fn reflector_config(&self, seed: u64) -> ReflectorConfig {
@@ -299,13 +336,20 @@ impl<T> InformerOptions<T> {
             return Ok(());
         }
         let informer = format!("{resource} in {scope}");
-        let problem = format!("{range:?} is not a range of times of {SHORTEST_WATCH_TIMEOUT:?} or more");
+        let problem =
+            format!("{range:?} is not a range of times of {SHORTEST_WATCH_TIMEOUT:?} or more");
         Err(Error::InvalidOption { informer, option: "watch_timeout", problem })
     }
 
     /// What two requests for one collection must agree on.
     pub(crate) fn fingerprint(&self) -> Fingerprint {
         Fingerprint {
+            representation: match self.representation.form() {
+                Form::Custom(name) => Some(name),
+                Form::Dynamic => Some("dynamic"),
+                // Of one type, these make the same of an object.
+                Form::Serde | Form::Typed | Form::Metadata | Form::Lazy => None,
+            },
             resync: self.resync,
             wire: self.wire.clone(),
             transforms: self.transforms.iter().map(|transform| transform.name.clone()).collect(),
@@ -316,6 +360,8 @@ impl<T> InformerOptions<T> {
 /// See [`InformerOptions::fingerprint`].
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Fingerprint {
+    /// The name of a representation that makes something else of objects than serde does.
+    representation: Option<&'static str>,
     resync: Option<Duration>,
     wire: WireOptions,
     transforms: Vec<String>,
@@ -326,6 +372,7 @@ impl Fingerprint {
     pub(crate) fn difference(&self, other: &Self) -> Option<&'static str> {
         let (a, b) = (&self.wire, &other.wire);
         [
+            (self.representation != other.representation, "representation"),
             (self.resync != other.resync, "resync"),
             (self.transforms != other.transforms, "transform"),
             (a.page_size != b.page_size, "page_size"),
@@ -350,26 +397,18 @@ impl<T> Transform<T> {
     pub(crate) fn run(&self, object: &mut T) -> Result<(), String> {
         let Self { name, added_at, change } = self;
         match catch_unwind(AssertUnwindSafe(|| change(object))) {
-            Ok(outcome) => outcome.map_err(|message| format!("transform {name}: {message}")),
+            Ok(outcome) => outcome.map_err(|why| format!("transform {name}: {why}")),
             Err(_) => Err(format!("transform {name} panicked (added at {added_at})")),
         }
     }
 }
 
-impl<T> Default for InformerOptions<T> {
+impl<T> Default for InformerOptions<T>
+where
+    Representation<T>: Default,
+{
     fn default() -> Self {
         Self::new()
-    }
-}
-
-impl<T: kube::Resource> InformerOptions<T> {
-    /// Checks that transforms leave name, namespace, UID and version alone (G33), as the typed informers of a factory
-    /// do without being asked. For [`informer_as`](crate::SharedInformerFactory::informer_as) and
-    /// [`SharedInformer::new`](crate::SharedInformer::new), which cannot know that `T` has metadata.
-    #[must_use]
-    pub fn checked_identity(mut self) -> Self {
-        self.identity = Some(identity_of::<T>);
-        self
     }
 }
 
@@ -382,8 +421,7 @@ impl<T> Clone for InformerOptions<T> {
             resync: self.resync,
             wire: self.wire.clone(),
             transforms: self.transforms.clone(),
-            decode_quickly: self.decode_quickly,
-            identity: self.identity,
+            representation: self.representation,
         }
     }
 }
@@ -403,6 +441,7 @@ impl<T> fmt::Debug for InformerOptions<T> {
             .field("resync", &self.resync)
             .field("wire", &self.wire)
             .field("transforms", &self.transforms)
+            .field("representation", &self.representation)
             .finish()
     }
 }

@@ -1,44 +1,33 @@
 //! Registrations: one handler or stream of events attached to an informer.
 
-mod calls;
+mod callback;
 mod present_call;
-mod resting;
-mod signal;
 
 use std::fmt;
 use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use informer_core::fan_out::{RegistrationId, SharedQueue, resync_period};
+use futures_util::task::AtomicWaker;
+use informer_core::fan_out::{RegistrationId, RegistrationQueue, resync_period};
 use tokio::sync::watch;
 use tokio::time::Instant;
-use tokio_util::task::TaskTracker;
-use tokio_util::task::task_tracker::TaskTrackerToken;
 
-pub(crate) use calls::leave_running_callback;
 use present_call::PresentCall;
-use signal::Signal;
 
 use crate::Error;
 use crate::error::{Missing, NotSynced};
 use crate::handler::HandlerOptions;
 use crate::shared::{Shared, warning_if_unstarted};
-use crate::status::{InformerState, RegistrationStatus, StopCause};
+use crate::status::{InformerState, RegistrationStatus, StopCause, wall_clock};
 use crate::stopping::Stopping;
 
 /// Events kept apart for one registration unless it says otherwise.
 const DEFAULT_CAPACITY: usize = 1024;
 
-/// The primitives that [`signal`] and [`resting`] are made of.
-mod sync {
-    pub(super) use std::sync::{Mutex, MutexGuard};
-
-    pub(super) use futures_util::task::AtomicWaker;
-}
-
-/// A handle to one registration. Cloning is cheap; dropping it detaches the registration, which lives on.
+/// A handle to one registration. Cloning is cheap; dropping it detaches the registration, which
+/// lives on.
 #[derive(Clone)]
 pub struct Registration {
     inner: Arc<RegistrationInner>,
@@ -46,6 +35,7 @@ pub struct Registration {
 
 /// What [`Registration::remove`] found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Removal {
     /// No callback runs, and none will.
     Removed,
@@ -58,11 +48,8 @@ pub(crate) struct RegistrationInner {
     /// Where it was added.
     added_at: &'static Location<'static>,
     informer: String,
-    /// Wakes whoever takes events from the queue.
-    pub(crate) signal: Signal,
-    /// Counts the task that waits for the end of the handler, while there is one.
-    tracked: Mutex<Option<TaskTrackerToken>>,
-    phase: watch::Sender<Phase>,
+    reader: Reader,
+    progress: watch::Sender<Progress>,
     removed: AtomicBool,
     panics: AtomicU64,
     call: PresentCall,
@@ -73,7 +60,6 @@ pub(crate) struct RegistrationInner {
     /// What was not handled yet, merges of the queue, and whether it has synced.
     queue: Box<dyn Fn() -> (usize, u64, bool) + Send + Sync>,
     unregister: Box<dyn Fn() + Send + Sync>,
-    is_callback: bool,
     /// What a deadline says of it.
     missing: Box<dyn Fn() -> Missing + Send + Sync>,
     /// Whether somebody has started the informer.
@@ -82,18 +68,49 @@ pub(crate) struct RegistrationInner {
     stopping: Stopping,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Phase {
+/// What takes events from the queue.
+pub(crate) enum Reader {
+    /// A stream: the task that polled it last.
+    Stream(Arc<AtomicWaker>),
+    /// A callback: wakes its thread, once the informer was started.
+    Callback(OnceLock<Box<dyn Fn() + Send + Sync>>),
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Progress {
     synced: bool,
-    /// There is a handler, and whoever calls it.
-    running: bool,
+    stage: Stage,
+}
+
+/// How far a registration has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// A stream, or a callback of an informer that was not started.
+    Idle,
+    /// A callback that may be called.
+    Running,
+    /// A callback that waits for the informer's end in its present call, which is the last.
+    Finishing,
     /// Nothing will be called or yielded any more.
-    ended: bool,
+    Ended,
+}
+
+impl Stage {
+    /// Whether those who stop the informer wait for the callback: from `inside` another, not for
+    /// one that waits itself.
+    fn is_waited_for(self, inside: bool) -> bool {
+        match self {
+            Self::Idle | Self::Ended => false,
+            Self::Running => true,
+            Self::Finishing => !inside,
+        }
+    }
 }
 
 impl Registration {
-    /// Waits until the handler has returned from every object of its initial set (G19). Waiting before anyone has
-    /// started the informer waits for that too, and says so in the log after 5 s (G22).
+    /// Waits until the handler has returned from every object of its initial set (G19). Waiting
+    /// before anyone has started the informer waits for that too, and says so in the log after 5 s
+    /// (G22).
     ///
     /// # Errors
     /// If the registration is removed, or the informer stops, before that.
@@ -101,17 +118,19 @@ impl Registration {
     /// # Cancel safety
     /// Dropping the future ends the wait and nothing else.
     pub async fn synced(&self) -> Result<(), Error> {
-        let mut phase = self.inner.phase.subscribe();
+        let mut progress = self.inner.progress.subscribe();
         let has_synced = async {
             tokio::select! {
                 biased;
-                reached = phase.wait_for(|phase| phase.synced || phase.ended) => {
-                    reached.is_ok_and(|phase| phase.synced)
+                reached = progress.wait_for(|progress| progress.synced || progress.stage == Stage::Ended) => {
+                    reached.is_ok_and(|progress| progress.synced)
                 }
                 () = self.inner.stopping.cancelled() => self.has_synced(),
             }
         };
-        if warning_if_unstarted(&self.inner.informer, || (self.inner.is_started)(), has_synced).await {
+        if warning_if_unstarted(&self.inner.informer, || (self.inner.is_started)(), has_synced)
+            .await
+        {
             return Ok(());
         }
         if self.inner.is_removed() {
@@ -124,36 +143,35 @@ impl Registration {
     /// [`synced`](Self::synced), for no longer than `deadline`.
     ///
     /// # Errors
-    /// As `synced`, and [`Error::NotSynced`], which names the handler, the informer's state and its last error.
+    /// As `synced`, and [`Error::NotSynced`], which names the handler, the informer's state and its
+    /// last error.
     ///
     /// # Cancel safety
     /// Dropping the future ends the wait and nothing else.
     pub async fn synced_within(&self, deadline: Duration) -> Result<(), Error> {
-        tokio::time::timeout(deadline, self.synced())
-            .await
-            .unwrap_or_else(|_| Err(Error::NotSynced(NotSynced { missing: vec![(self.inner.missing)()] })))
+        tokio::time::timeout(deadline, self.synced()).await.unwrap_or_else(|_| {
+            Err(Error::NotSynced(NotSynced { missing: vec![(self.inner.missing)()] }))
+        })
     }
 
     /// Whether the handler has returned from every object of its initial set.
     #[must_use]
     pub fn has_synced(&self) -> bool {
-        self.inner.phase.borrow().synced
+        self.inner.progress.borrow().synced
     }
 
-    /// Removes the registration. When this returns [`Removal::Removed`], no callback runs or will run (G18).
-    /// Events that were waiting are dropped. Removing again does nothing.
+    /// Removes the registration. When this returns [`Removal::Removed`], no callback runs or will
+    /// run (G18). Events that were waiting are dropped. Removing again does nothing.
     ///
     /// # Cancel safety
-    /// The registration is removed at the first poll; dropping the future only ends the wait for a callback
-    /// that is running.
+    /// The registration is removed at the first poll; dropping the future only ends the wait for a
+    /// callback that is running.
     pub async fn remove(&self) -> Removal {
         self.inner.remove();
         if self.inner.runs_here() {
             return Removal::Finishing;
         }
-        let mut phase = self.inner.phase.subscribe();
-        // An error would mean that the sender is gone, and with it everything that could call.
-        _ = phase.wait_for(|phase| phase.ended || !phase.running).await;
+        self.inner.returned(false).await;
         Removal::Removed
     }
 
@@ -186,23 +204,43 @@ impl RegistrationInner {
         }
     }
 
-    /// Whether there is a handler that has not ended.
+    /// Whether there is a callback that has not ended.
     fn is_running(&self) -> bool {
-        let phase = self.phase.borrow();
-        phase.running && !phase.ended
+        self.is_waited_for(false)
     }
 
-    /// Whether those who wait for these `tasks`, or for all of the informer's, wait for its handler's end.
-    pub(crate) fn is_waited_for(&self, tasks: Option<&TaskTracker>) -> bool {
-        let tracked = self.tracked.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_one = |token: &TaskTrackerToken| {
-            tasks.is_none_or(|tasks| TaskTracker::ptr_eq(token.task_tracker(), tasks))
-        };
-        tracked.as_ref().is_some_and(is_one)
+    /// Whether those who stop the informer, `inside` a callback of it or not, wait for this
+    /// callback.
+    pub(crate) fn is_waited_for(&self, inside: bool) -> bool {
+        self.progress.borrow().stage.is_waited_for(inside)
+    }
+
+    /// Waits until that is no longer so.
+    pub(crate) async fn returned(&self, inside: bool) {
+        let mut progress = self.progress.subscribe();
+        // An error would mean that the sender is gone, and with it everything that could call.
+        _ = progress.wait_for(|progress| !progress.stage.is_waited_for(inside)).await;
+    }
+
+    /// The callback's present call waits for the informer's end.
+    pub(crate) fn finish(&self) {
+        self.enter(Stage::Finishing);
     }
 
     pub(crate) fn is_callback(&self) -> bool {
-        self.is_callback
+        matches!(self.reader, Reader::Callback(_))
+    }
+
+    /// Called after each change of the queue.
+    fn wake(&self) {
+        match &self.reader {
+            Reader::Stream(task) => task.wake(),
+            Reader::Callback(wake) => {
+                if let Some(wake) = wake.get() {
+                    wake();
+                }
+            }
+        }
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -214,7 +252,7 @@ impl RegistrationInner {
         RegistrationStatus {
             name: self.name.clone(),
             added_at: self.added_at,
-            running_since: self.call.since().map(|since| (self.epoch + since).into_std()),
+            running_since: self.call.since().map(|since| wall_clock(since, self.epoch.elapsed())),
             depth,
             merged,
             resync: self.resync,
@@ -225,13 +263,18 @@ impl RegistrationInner {
 
     /// Tells those who wait that the initial set was handled, once it was.
     pub(crate) fn publish_synced(&self) {
-        if !self.phase.borrow().synced && (self.queue)().2 {
-            self.phase.send_modify(|phase| phase.synced = true);
+        if !self.progress.borrow().synced && (self.queue)().2 {
+            self.progress.send_modify(|progress| progress.synced = true);
         }
     }
 
+    /// The stream is gone.
     pub(crate) fn end(&self) {
-        self.phase.send_modify(|phase| phase.ended = true);
+        self.enter(Stage::Ended);
+    }
+
+    fn enter(&self, stage: Stage) {
+        self.progress.send_modify(|progress| progress.stage = stage);
     }
 }
 
@@ -242,23 +285,23 @@ impl<T: Send + Sync + 'static> Shared<T> {
         self: &Arc<Self>,
         options: &HandlerOptions,
         default_resync: Option<Duration>,
-        is_callback: bool,
-    ) -> Result<(Registration, SharedQueue<T>), Error> {
+        reader: Reader,
+    ) -> Result<(Registration, RegistrationQueue<T>), Error> {
         if self.is_stopping() {
             return Err(self.stopped());
         }
-        let wake_target: Arc<std::sync::OnceLock<Weak<RegistrationInner>>> = Arc::default();
+        let wake_target: Arc<OnceLock<Weak<RegistrationInner>>> = Arc::default();
         let target = Arc::clone(&wake_target);
         let wake = move || {
             if let Some(inner) = target.get().and_then(Weak::upgrade) {
                 inner.publish_synced();
-                inner.signal.notify();
+                inner.wake();
             }
         };
         let capacity = options.capacity.unwrap_or(DEFAULT_CAPACITY);
         let resync = options.resync.or(default_resync).and_then(resync_period);
         let (id, queue) = self.pipeline().register(self.now(), capacity, resync, wake);
-        let inner = Arc::new(self.registration_inner(id, &queue, options, resync, is_callback));
+        let inner = Arc::new(self.registration_inner(id, &queue, options, resync, reader));
         if resync.is_some() {
             self.rescheduled.notify_one();
         }
@@ -273,16 +316,20 @@ impl<T: Send + Sync + 'static> Shared<T> {
     fn registration_inner(
         self: &Arc<Self>,
         id: RegistrationId,
-        queue: &SharedQueue<T>,
+        queue: &RegistrationQueue<T>,
         options: &HandlerOptions,
         resync: Option<Duration>,
-        is_callback: bool,
+        reader: Reader,
     ) -> RegistrationInner {
         let (looked_at, shared) = (queue.clone(), Arc::downgrade(self));
         let number = self.registered.fetch_add(1, Ordering::Relaxed) + 1;
-        let kind = if is_callback { "handler" } else { "stream" };
+        let kind = match reader {
+            Reader::Callback(_) => "handler",
+            Reader::Stream(_) => "stream",
+        };
         let name = options.name.clone().unwrap_or_else(|| format!("{kind} {number}"));
-        let (waited_for, informer, handler) = (Arc::downgrade(self), self.name.clone(), name.clone());
+        let (waited_for, informer, handler) =
+            (Arc::downgrade(self), self.name.clone(), name.clone());
         let stopping = self.stopping.clone();
         let started = Arc::downgrade(self);
         RegistrationInner {
@@ -294,17 +341,18 @@ impl<T: Send + Sync + 'static> Shared<T> {
                 None => Missing {
                     informer: informer.clone(),
                     handler: Some(handler.clone()),
-                    state: InformerState::Stopped { cause: stopping.cause().unwrap_or(StopCause::Asked) }
-                        .to_string(),
+                    state: InformerState::Stopped {
+                        cause: stopping.cause().unwrap_or(StopCause::Asked),
+                    }
+                    .to_string(),
                     last_error: None,
                 },
             }),
-            signal: Signal::new(),
-            tracked: Mutex::new(None),
+            reader,
             is_started: Box::new(move || {
-                started.upgrade().is_none_or(|shared| shared.live.borrow().state != InformerState::NotStarted)
+                started.upgrade().is_none_or(|shared| shared.live.borrow().is_started())
             }),
-            phase: watch::Sender::new(Phase::default()),
+            progress: watch::Sender::new(Progress { synced: false, stage: Stage::Idle }),
             removed: AtomicBool::new(false),
             panics: AtomicU64::new(0),
             call: PresentCall::default(),
@@ -321,7 +369,6 @@ impl<T: Send + Sync + 'static> Shared<T> {
                 let is_left = |it: &Arc<RegistrationInner>| !it.is_removed() || it.is_running();
                 shared.registrations().retain(is_left);
             }),
-            is_callback,
             stopping: self.stopping.clone(),
         }
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use informer_core::selector::{FieldSelector, LabelSelector};
+use informer_core::selector::{FieldSelector, LabelSelector, SelectableFields};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 
 use crate::Error;
@@ -23,14 +23,28 @@ pub struct Resource {
     pub namespaced: bool,
 }
 
-/// The part of a resource that an informer holds.
+/// A part of a resource: what an informer holds, or what is selected from a
+/// [`Lister`](crate::Lister). A label selector or a field selector alone converts into the scope of
+/// all namespaces.
+///
+/// # Examples
+/// ```
+/// use informer::{LabelSelector, Scope};
+///
+/// let scope = Scope::namespace("shop").labels("app=web".parse()?).fields("spec.nodeName=node-1".parse()?);
+/// assert_eq!(scope.to_string(), "namespace shop, labels app=web, fields spec.nodeName=node-1");
+///
+/// let web: LabelSelector = "app=web".parse()?;
+/// assert_eq!(Scope::from(web.clone()), Scope::all().labels(web));
+/// # Ok::<(), informer::ParseSelectorError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Scope {
     /// Only this namespace; all of them if `None`. Cluster-scoped resources have no namespaces.
     pub namespace: Option<String>,
-    /// Only objects whose labels match, selected by the server.
+    /// Only objects whose labels match.
     pub labels: LabelSelector,
-    /// Only objects whose fields match, selected by the server.
+    /// Only objects whose fields match.
     pub fields: FieldSelector,
 }
 
@@ -70,9 +84,12 @@ impl Resource {
     #[must_use]
     pub fn path(&self, namespace: Option<&str>) -> String {
         let root = if self.group.is_empty() { "/api" } else { "/apis" };
-        let (version, plural) = (group_version_path(&self.group, &self.version), segment(&self.plural));
+        let (version, plural) =
+            (group_version_path(&self.group, &self.version), segment(&self.plural));
         match namespace.filter(|_| self.namespaced) {
-            Some(namespace) => format!("{root}/{version}/namespaces/{}/{plural}", segment(namespace)),
+            Some(namespace) => {
+                format!("{root}/{version}/namespaces/{}/{plural}", segment(namespace))
+            }
             None => format!("{root}/{version}/{plural}"),
         }
     }
@@ -84,6 +101,14 @@ impl Resource {
             return Cow::Borrowed(&self.plural);
         }
         Cow::Owned(format!("{}.{}", self.plural, self.group))
+    }
+
+    /// The fields that the API server selects by; of custom resources the name and the namespace
+    /// only, since what else there is stands in the definition
+    /// ([`SelectableFields::of_definition`]).
+    #[must_use]
+    pub fn selectable_fields(&self) -> SelectableFields {
+        SelectableFields::of(&self.group, &self.version, &self.kind, self.namespaced)
     }
 }
 
@@ -104,9 +129,11 @@ pub(crate) fn group_version_path(group: &str, version: &str) -> String {
     format!("{}/{}", segment(group), segment(version))
 }
 
-/// A name as one segment of a path, whatever it holds: it may come from a user, and must not lead elsewhere.
+/// A name as one segment of a path, whatever it holds: it may come from a user, and must not lead
+/// elsewhere.
 fn segment(name: &str) -> PercentEncode<'_> {
-    const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+    const ESCAPED: &AsciiSet =
+        &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
     utf8_percent_encode(name, ESCAPED)
 }
 
@@ -134,6 +161,18 @@ impl Scope {
         Self { namespace: Some(namespace.into()), ..Self::default() }
     }
 
+    /// This scope, with this label selector.
+    #[must_use]
+    pub fn labels(self, labels: LabelSelector) -> Self {
+        Self { labels, ..self }
+    }
+
+    /// This scope, with this field selector.
+    #[must_use]
+    pub fn fields(self, fields: FieldSelector) -> Self {
+        Self { fields, ..self }
+    }
+
     /// Whether the namespace can be one: its name must be a DNS label.
     ///
     /// # Errors
@@ -156,7 +195,25 @@ impl Scope {
     }
 }
 
-/// `all namespaces`, `namespace default`, with the selectors.
+impl From<LabelSelector> for Scope {
+    fn from(labels: LabelSelector) -> Self {
+        Self::all().labels(labels)
+    }
+}
+
+impl From<FieldSelector> for Scope {
+    fn from(fields: FieldSelector) -> Self {
+        Self::all().fields(fields)
+    }
+}
+
+impl From<&Self> for Scope {
+    fn from(scope: &Self) -> Self {
+        scope.clone()
+    }
+}
+
+/// `the whole cluster`, `namespace default`, with the selectors.
 impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.namespace {
@@ -173,8 +230,8 @@ impl fmt::Display for Scope {
     }
 }
 
-/// A kind whose resource is known from its type alone: every kind of k8s-openapi, and every type that derives
-/// `kube::CustomResource`.
+/// A kind whose resource is known from its type alone: every kind of k8s-openapi, and every type
+/// that derives `kube::CustomResource`.
 #[diagnostic::on_unimplemented(
     message = "the type `{Self}` alone does not say which resource it is",
     label = "no kind of k8s-openapi and no derived custom resource",

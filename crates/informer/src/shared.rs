@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use informer_core::Pipeline;
+use informer_core::ingest::Phase;
+use informer_core::reflector::Failure;
 use informer_core::store::{IndexFault, Reader};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
@@ -15,22 +17,24 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::error::{Missing, unnamed};
-use crate::registration::{RegistrationInner, leave_running_callback};
-use crate::status::{InformerState, Live, Meter, Reached, RegistrationStatus, Status, StopCause, count};
+use crate::registration::RegistrationInner;
+use crate::status::{Live, Meter, Reached, RegistrationStatus, Status, StopCause, count};
 use crate::stopping::Stopping;
 use crate::{Error, Resource, Scope};
 
 /// How long a wait goes on before it is said in the log that nobody has started the informer.
 pub(crate) const WARN_UNSTARTED: Duration = Duration::from_secs(5);
 
-/// The state of an informer. Its tasks hold this; that alone does not keep it running ([`Owner`] does).
+/// The state of an informer. Its tasks hold this; that alone does not keep it running ([`Owner`]
+/// does).
 pub(crate) struct Shared<T> {
     /// For people: `pods.v1 in namespace default`.
     pub(crate) name: String,
     pub(crate) resource: Resource,
     pub(crate) scope: Scope,
-    /// Locked by the informer's task for one batch at a time, and for a moment by whoever registers or adds
-    /// an index; never across a wait, never by readers. No user code but index functions runs under it.
+    /// Locked by the informer's task for one batch at a time, and for a moment by whoever registers
+    /// or adds an index; never across a wait, never by readers. No user code but index functions
+    /// runs under it.
     pipeline: Mutex<Pipeline<T>>,
     pub(crate) reader: Reader<T>,
     pub(crate) live: watch::Sender<Live>,
@@ -46,18 +50,17 @@ pub(crate) struct Shared<T> {
     /// When the informer's own time began.
     pub(crate) epoch: Instant,
     pub(crate) stopping: Stopping,
-    /// The deadline of a stop has passed: tasks do not wait for callbacks any longer.
-    pub(crate) abandoning: CancellationToken,
+    /// The deadline of a stop has passed: nobody waits for callbacks any longer.
+    abandoning: CancellationToken,
     pub(crate) tasks: TaskTracker,
-    /// Callbacks that wait for the informer's end themselves, so that it does not wait for them.
-    finishing: TaskTracker,
     pub(crate) runtime: Handle,
-    /// Whether the server has streaming lists of this resource: shared by all informers of it in a factory.
+    /// Whether the server has streaming lists of this resource: shared by all informers of it in a
+    /// factory.
     pub(crate) learn_streaming_lists: Option<Arc<AtomicBool>>,
 }
 
-/// Keeps an informer running: its last drop stops it. Held by handles, listers, streams, and the callbacks of
-/// a standalone informer (G24).
+/// Keeps an informer running: its last drop stops it. Held by handles, listers, streams, and the
+/// callbacks of a standalone informer (G24).
 pub(crate) struct Owner {
     stopping: Stopping,
     pending: Mutex<Pending>,
@@ -80,7 +83,7 @@ impl<T> Shared<T> {
             name: format!("{resource} in {scope}"),
             resource,
             scope,
-            reader: pipeline.store().reader(),
+            reader: pipeline.reader(),
             pipeline: Mutex::new(pipeline),
             live: watch::Sender::new(Live::new()),
             reached: watch::Sender::new(Reached::new()),
@@ -93,7 +96,6 @@ impl<T> Shared<T> {
             stopping: Stopping::default(),
             abandoning: CancellationToken::new(),
             tasks: TaskTracker::new(),
-            finishing: TaskTracker::new(),
             runtime,
             learn_streaming_lists: None,
         }
@@ -118,7 +120,8 @@ impl<T> Shared<T> {
         Error::Stopped { informer: self.name.clone(), cause }
     }
 
-    /// Whether it stops though nobody wanted that, which those who wait must hear of even if it was synced.
+    /// Whether it stops though nobody wanted that, which those who wait must hear of even if it was
+    /// synced.
     pub(crate) fn has_failed(&self) -> bool {
         self.stopping.cause().is_some_and(|cause| cause != StopCause::Asked)
     }
@@ -127,34 +130,45 @@ impl<T> Shared<T> {
         self.stopping.is_cancelled()
     }
 
-    /// Makes an error part of the state; with nobody reading the status, failing lists are logged too.
-    pub(crate) fn report(&self, phase: &'static str, message: String) {
+    /// Makes an error part of the state; with nobody reading the status, failing lists are logged
+    /// too.
+    pub(crate) fn report(&self, phase: Phase, message: String) {
+        self.report_failure(phase, message, None);
+    }
+
+    /// As [`report`](Self::report), of a request that failed.
+    pub(crate) fn report_failure(&self, phase: Phase, message: String, failure: Option<Failure>) {
         count(&self.meter.errors, 1);
-        if self.status_readers.load(Ordering::Relaxed) == 0 && phase == "list" {
+        if self.status_readers.load(Ordering::Relaxed) == 0 && phase == Phase::List {
             tracing::warn!(informer = %self.name, "{}", unnamed(&message, &self.name));
         } else {
-            tracing::debug!(informer = %self.name, phase, "{}", unnamed(&message, &self.name));
+            tracing::debug!(informer = %self.name, %phase, "{}", unnamed(&message, &self.name));
         }
-        self.live.send_modify(|live| live.error(phase, message));
+        self.live.send_modify(|live| live.error(phase, message, failure));
     }
 
     pub(crate) fn report_faults(&self, faults: Vec<IndexFault>) {
         for IndexFault { index, made_at, key } in faults {
-            let message = format!("index {index} panicked on {key}, which it leaves out (made at {made_at})");
-            self.report("index", message);
+            let message =
+                format!("index {index} panicked on {key}, which it leaves out (made at {made_at})");
+            self.report(Phase::Index, message);
         }
     }
 
     pub(crate) fn status(&self) -> Status {
-        let registrations: Vec<RegistrationStatus> =
-            self.registrations().iter().filter(|it| !it.is_removed()).map(|it| it.status()).collect();
+        let registrations: Vec<RegistrationStatus> = self
+            .registrations()
+            .iter()
+            .filter(|it| !it.is_removed())
+            .map(|it| it.status())
+            .collect();
         let objects = self.reader.snapshot().len();
         let reached = self.reached.borrow().clone();
         let live = self.live.borrow();
         Status {
             resource: self.resource.to_string(),
             scope: self.scope.to_string(),
-            state: live.state.clone(),
+            state: live.informer_state(self.now()),
             objects,
             version: reached.version,
             has_synced: reached.has_synced,
@@ -173,7 +187,7 @@ impl<T> Shared<T> {
         Missing {
             informer: self.name.clone(),
             handler: handler.map(str::to_owned),
-            state: live.state.to_string(),
+            state: live.informer_state(self.now()).to_string(),
             last_error: live.last_error(),
         }
     }
@@ -182,26 +196,31 @@ impl<T> Shared<T> {
     fn finish(&self) {
         self.pipeline().finish();
         let cause = self.stopping.cause().unwrap_or(StopCause::Asked);
-        self.live.send_modify(|live| live.state = InformerState::Stopped { cause });
+        self.live.send_modify(|live| live.stopped = Some(cause));
         self.reached.send_modify(|reached| reached.stopped = true);
     }
 
-    /// One of its tasks is dropped before its end: nobody but a runtime that ends does that, unless the informer stops.
+    /// One of its tasks is dropped before its end: nobody but a runtime that ends does that, unless
+    /// the informer stops.
     pub(crate) fn runtime_ended(&self) {
         if self.stopping.cancel(StopCause::RuntimeEnded) {
-            self.report("runtime", format!("{} stops: {}", self.name, StopCause::RuntimeEnded));
+            self.report(
+                Phase::Runtime,
+                format!("{} stops: {}", self.name, StopCause::RuntimeEnded),
+            );
         }
     }
 
-    /// Stops everything and waits for the tasks; callbacks that are still running after `deadline` are left
-    /// behind. The callback that calls this, if one of the informer's own does, is not waited for.
+    /// Stops everything and waits for the tasks; callbacks that are still running after `deadline`
+    /// are left behind. The callback that calls this, if one of the informer's own does, is not
+    /// waited for.
     pub(crate) async fn stop(&self, deadline: Duration) {
         self.stopping.cancel(StopCause::Asked);
-        let inside = leave_running_callback(&self.tasks, &self.finishing);
+        let inside = self.finish_own_callback();
         self.tasks.close();
-        self.finishing.close();
         if tokio::time::timeout(deadline, self.ended(inside)).await.is_err() {
-            let left = self.waited_for(inside).join(", ");
+            let left: Vec<_> = self.waited_for(inside).iter().map(ToString::to_string).collect();
+            let left = left.join(", ");
             tracing::warn!(informer = %self.name, "callbacks still run after the deadline of {deadline:?} and are left behind: {left}");
             self.abandoning.cancel();
             self.ended(inside).await;
@@ -212,24 +231,40 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Waits for the tasks to end; but not, `inside` a callback, for callbacks that wait themselves.
+    /// If this is the thread of one of its callbacks, the present call is the last, and is not
+    /// waited for by those who stop the informer inside a callback, itself the first of them. Says
+    /// whether it is.
+    fn finish_own_callback(&self) -> bool {
+        let registrations = self.registrations();
+        let own = registrations.iter().find(|it| it.runs_here());
+        own.inspect(|own| own.finish()).is_some()
+    }
+
+    /// Waits until the tasks have ended, and the callbacks, unless they are abandoned.
     async fn ended(&self, inside: bool) {
         self.tasks.wait().await;
-        if !inside {
-            self.finishing.wait().await;
+        let callbacks_returned = async {
+            for callback in self.waited_for(inside) {
+                callback.returned(inside).await;
+            }
+        };
+        tokio::select! {
+            () = callbacks_returned => {}
+            () = self.abandoning.cancelled() => {}
         }
     }
 
     /// The callbacks that [`ended`](Self::ended) waits for.
-    fn waited_for(&self, inside: bool) -> Vec<String> {
-        let tasks = inside.then_some(&self.tasks);
-        let registrations = self.registrations();
-        registrations.iter().filter(|it| it.is_waited_for(tasks)).map(ToString::to_string).collect()
+    fn waited_for(&self, inside: bool) -> Vec<Arc<RegistrationInner>> {
+        self.registrations().iter().filter(|it| it.is_waited_for(inside)).cloned().collect()
     }
 
-    /// Whether it was stopped and nothing of it runs any more.
+    /// Whether it was stopped and nothing of it runs any more, but for callbacks that were left
+    /// behind.
     pub(crate) fn has_ended(&self) -> bool {
-        self.is_stopping() && self.tasks.is_empty() && self.finishing.is_empty()
+        let callbacks_ended =
+            || self.abandoning.is_cancelled() || self.waited_for(false).is_empty();
+        self.is_stopping() && self.tasks.is_empty() && callbacks_ended()
     }
 }
 

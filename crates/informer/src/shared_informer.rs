@@ -4,28 +4,30 @@ mod own_writes;
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use futures_util::future::FutureExt;
 use futures_util::stream::{self, StreamExt};
 use informer_core::ResourceVersion;
+use informer_core::ingest::Phase;
 use informer_core::store::{Index, IndexError, IndexValues};
 
-use crate::decode::Decode;
 use crate::error::NotSynced;
 use crate::events::EventStream;
+use crate::fields::Field;
 use crate::handler::{EventHandler, HandlerOptions, Handlers};
 use crate::lister::Lister;
 use crate::options::InformerOptions;
 use crate::reflector::Reflector;
-use crate::registration::Registration;
+use crate::registration::{Reader, Registration};
 use crate::shared::{Finishing, Owner, Shared, warning_if_unstarted};
 use crate::sink::SharedSink;
 use crate::source::ListWatch;
 use crate::status::{InformerState, Status, StatusStream, StopCause};
-use crate::{Error, HasLabels, Resource, Scope, runtime};
+use crate::{Error, HasFields, HasLabels, Resource, Scope, runtime};
 
 /// How long [`SharedInformer::stop`] waits for callbacks.
 pub(crate) const STOP_DEADLINE: Duration = Duration::from_secs(30);
@@ -36,11 +38,12 @@ const INDEX_STEP: usize = 256;
 /// An always-current, indexed copy of one collection, with events for every change (client-go's
 /// `SharedIndexInformer`). A handle: cloning is cheap, and all clones are the same informer.
 ///
-/// Ask a [`SharedInformerFactory`](crate::SharedInformerFactory) for it, or make one of its own with
-/// [`new`](Self::new), which then lives while a handle, lister, stream or callback of it does (G24).
+/// Ask a [`SharedInformerFactory`](crate::SharedInformerFactory) for it, or make one of its own
+/// with [`new`](Self::new), which then lives while a handle, lister, stream or callback of it does
+/// (G24).
 ///
-/// Handlers and indexes may be added before or after the start; a [`Lister`] is obtained by waiting for the
-/// first list ([`synced`](Self::synced)).
+/// Handlers and indexes may be added before or after the start; a [`Lister`] is obtained by waiting
+/// for the first list ([`synced`](Self::synced)).
 pub struct SharedInformer<T> {
     pub(crate) shared: Arc<Shared<T>>,
     pub(crate) owner: Arc<Owner>,
@@ -49,14 +52,14 @@ pub struct SharedInformer<T> {
     callbacks_own: bool,
 }
 
-impl<T: Decode> SharedInformer<T> {
+impl<T: Send + Sync + 'static> SharedInformer<T> {
     /// An informer of what `list_watch` lists, which holds objects of `resource` (client-go's
-    /// `NewSharedIndexInformer`). Namespace and selectors of the options only name the scope here; the source
-    /// decides what it lists.
+    /// `NewSharedIndexInformer`). Namespace and selectors of the options only name the scope here;
+    /// the source decides what it lists.
     ///
     /// # Panics
-    /// Outside of a tokio runtime, which its task will run on; the panic names the place of this call. With options that a
-    /// factory answers with [`Error::InvalidOption`].
+    /// Outside of a tokio runtime, which its task will run on; the panic names the place of this
+    /// call. With options that a factory answers with [`Error::InvalidOption`].
     ///
     /// # Examples
     /// ```
@@ -79,7 +82,11 @@ impl<T: Decode> SharedInformer<T> {
     /// ```
     #[must_use]
     #[track_caller]
-    pub fn new(list_watch: impl ListWatch, resource: Resource, options: InformerOptions<T>) -> Self {
+    pub fn new(
+        list_watch: impl ListWatch,
+        resource: Resource,
+        options: InformerOptions<T>,
+    ) -> Self {
         let scope = options.scope(&Scope::all(), resource.namespaced);
         options.check(&resource, &scope).unwrap_or_else(|error| panic!("{error}"));
         let shared = Shared::new(resource, scope, runtime::current());
@@ -97,17 +104,22 @@ impl<T: Decode> SharedInformer<T> {
         // Made here, for a task that is never polled.
         let finishing = Finishing(Arc::clone(&shared));
         let driver = async move {
-            let shared = &finishing.0;
+            let shared = Arc::clone(&finishing.0);
             let supported = shared.learn_streaming_lists.as_ref();
             let supported = supported.is_none_or(|known| known.load(Ordering::Relaxed));
-            let reflector = Reflector::on_clock(list_watch, &shared.resource, options, shared.epoch)
-                .streaming_lists(supported);
-            let run = AssertUnwindSafe(reflector.run(SharedSink::new(Arc::clone(shared)))).catch_unwind();
+            let reflector =
+                Reflector::on_clock(list_watch, &shared.resource, options, shared.epoch)
+                    .streaming_lists(supported);
+            let run = AssertUnwindSafe(reflector.run(SharedSink::new(Arc::clone(&shared))))
+                .catch_unwind();
+            let mut run = pin!(run);
+            // Dropped before the source, whose drop may block: all who wait are told first.
+            let _finishing = finishing;
             tokio::select! {
-                ended = run => {
+                ended = &mut run => {
                     if ended.is_err() {
                         // Not the text of the panic, which may quote an object (G34).
-                        shared.report("list", format!("{} stops: {}", shared.name, StopCause::Panicked));
+                        shared.report(Phase::List, format!("{} stops: {}", shared.name, StopCause::Panicked));
                     }
                     shared.stopping.cancel(ended.map_or(StopCause::Panicked, |()| StopCause::Asked));
                 }
@@ -121,8 +133,8 @@ impl<T: Decode> SharedInformer<T> {
 }
 
 impl<T: Send + Sync + 'static> SharedInformer<T> {
-    /// Starts the informer and returns at once. Starting again, from whatever task or thread, does nothing (G22). If its
-    /// runtime has ended, it stops at once and says so.
+    /// Starts the informer and returns at once. Starting again, from whatever task or thread, does
+    /// nothing (G22). If its runtime has ended, it stops at once and says so.
     pub fn start(&self) {
         self.owner.start(&self.shared.tasks, &self.shared.runtime);
     }
@@ -130,20 +142,22 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     /// Starts the informer and returns when it has stopped (client-go's `Run`).
     ///
     /// # Cancel safety
-    /// Dropping the future does not stop the informer; [`stop`](Self::stop) or dropping all handles does.
+    /// Dropping the future does not stop the informer; [`stop`](Self::stop) or dropping all handles
+    /// does.
     pub async fn run(&self) {
         self.start();
         let mut reached = self.shared.reached.subscribe();
         _ = reached.wait_for(|reached| reached.stopped).await;
     }
 
-    /// Stops the informer, lets running callbacks return, and comes back when all its tasks have ended, or
-    /// after 30 s, when callbacks that still run are left behind. The store stays readable as it was.
+    /// Stops the informer, lets running callbacks return, and comes back when all its tasks have
+    /// ended, or after 30 s, when callbacks that still run are left behind. The store stays
+    /// readable as it was.
     ///
-    /// Several may wait for the end, and none comes back before it. Inside one of the informer's own callbacks
-    /// (`Handle::current().block_on(informer.stop())`) it comes back when everything else has ended, and the current
-    /// call is the last. A task that such a callback starts and then waits for cannot be told apart, and waits for
-    /// the deadline.
+    /// Several may wait for the end, and none comes back before it. Inside one of the informer's
+    /// own callbacks (`Handle::current().block_on(informer.stop())`) it comes back when everything
+    /// else has ended, and the current call is the last. A task that such a callback starts and
+    /// then waits for cannot be told apart, and waits for the deadline.
     ///
     /// # Cancel safety
     /// The informer stops at the first poll; dropping the future only ends the wait.
@@ -159,16 +173,24 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
         self.shared.stop(deadline).await;
     }
 
-    /// Adds a handler of closures, before or after the start. It first gets what the store holds, as adds
-    /// with `initial`, then what follows (G17). Status and logs name the place of this call.
+    /// Adds a handler of closures, before or after the start. It first gets what the store holds,
+    /// as adds with `initial`, then what follows (G17). Status and logs name the place of this
+    /// call.
     ///
-    /// A handler that keeps a lister or handle of this informer keeps it running after its factory is dropped, as every
-    /// owner does: stop it, shut the factory down, or [remove](Registration::remove) the registration.
+    /// Each handler has a thread of its own from its first event on; for hundreds of handlers use
+    /// [`events`](Self::events).
+    ///
+    /// A handler that keeps a lister or handle of this informer keeps it running after its factory
+    /// is dropped, as every owner does: stop it, shut the factory down, or
+    /// [remove](Registration::remove) the registration.
     ///
     /// # Errors
     /// [`Error::Stopped`].
     #[track_caller]
-    pub fn add_handler(&self, build: impl FnOnce(Handlers<T>) -> Handlers<T>) -> Result<Registration, Error> {
+    pub fn add_handler(
+        &self,
+        build: impl FnOnce(Handlers<T>) -> Handlers<T>,
+    ) -> Result<Registration, Error> {
         let (options, handler) = build(Handlers::new()).split();
         self.add_boxed(handler, &options)
     }
@@ -202,7 +224,8 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
         handler: Box<dyn EventHandler<T>>,
         options: &HandlerOptions,
     ) -> Result<Registration, Error> {
-        let (registration, queue) = self.shared.register(options, self.default_resync, true)?;
+        let reader = Reader::Callback(OnceLock::new());
+        let (registration, queue) = self.shared.register(options, self.default_resync, reader)?;
         let (shared, started) = (Arc::clone(&self.shared), registration.clone());
         let callbacks_own = self.callbacks_own;
         self.owner.when_started(Box::new(move |owner| {
@@ -212,7 +235,8 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
         Ok(registration)
     }
 
-    /// The events as a stream: first the store's content, then what follows (G17).
+    /// The events as a stream: first the store's content, then what follows (G17). A stream needs
+    /// no thread: it is polled by your task.
     ///
     /// # Errors
     /// [`Error::Stopped`].
@@ -227,21 +251,22 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     /// [`Error::Stopped`].
     #[track_caller]
     pub fn events_with(&self, options: &HandlerOptions) -> Result<EventStream<T>, Error> {
-        let (registration, queue) = self.shared.register(options, self.default_resync, false)?;
-        Ok(EventStream::new(Arc::clone(&self.shared), Arc::clone(&self.owner), registration, queue))
+        EventStream::new(&self.shared, &self.owner, options, self.default_resync)
     }
 
-    /// Adds an index, before or after the start; it is complete when this returns (G11). `values` emits the
-    /// values that an object is filed under; it must be a plain function of the object.
+    /// Adds an index, before or after the start; it is complete when this returns (G11). `values`
+    /// emits the values that an object is filed under; it must be a plain function of the object.
     ///
     /// # Errors
-    /// [`IndexError::Duplicate`](crate::store::IndexError::Duplicate) if the informer has another index of that
-    /// name.
+    /// [`IndexError::Duplicate`](crate::store::IndexError::Duplicate) if the informer has another
+    /// index of that name.
     ///
-    /// A large store is indexed a few hundred objects at a time, while the informer and other tasks go on.
+    /// A large store is indexed a few hundred objects at a time, while the informer and other tasks
+    /// go on.
     ///
     /// # Cancel safety
-    /// Dropping the future gives the index up, unless the store is small: then it was added at the first poll.
+    /// Dropping the future gives the index up, unless the store is small: then it was added at the
+    /// first poll.
     #[track_caller]
     pub fn add_index(
         &self,
@@ -255,12 +280,12 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
         }
     }
 
-    /// Adds an index made elsewhere, such as those of [`indexes`](crate::indexes). Adding the same one again
-    /// does nothing.
+    /// Adds an index made elsewhere, such as those of [`indexes`](crate::indexes). Adding the same
+    /// one again does nothing.
     ///
     /// # Errors
-    /// [`IndexError::Duplicate`](crate::store::IndexError::Duplicate) if the informer has another index of that
-    /// name.
+    /// [`IndexError::Duplicate`](crate::store::IndexError::Duplicate) if the informer has another
+    /// index of that name.
     ///
     /// # Cancel safety
     /// As for [`add_index`](Self::add_index).
@@ -272,24 +297,29 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
         Ok(())
     }
 
-    /// Waits for the first complete list and hands out the lister; as often as wanted (G19, G21). Waiting
-    /// before anyone has started the informer waits for that too, and says so in the log after 5 s (G22).
+    /// Waits for the first complete list and hands out the lister; as often as wanted (G19, G21).
+    /// Waiting before anyone has started the informer waits for that too, and says so in the log
+    /// after 5 s (G22).
     ///
     /// # Errors
-    /// [`Error::Stopped`] if the informer stops before that, or stopped at any time without being told to;
-    /// [`Error::NothingDecodes`] if the list has objects and none of them can be decoded (G20).
+    /// [`Error::Stopped`] if the informer stops before that, or stopped at any time without being
+    /// told to; [`Error::NothingDecodes`] if the list has objects and none of them can be decoded
+    /// (G20).
     ///
     /// # Cancel safety
     /// Dropping the future ends the wait and nothing else.
     pub async fn synced(&self) -> Result<Lister<T>, Error> {
         let mut reached = self.shared.reached.subscribe();
         let synced = async {
-            let reached = reached.wait_for(|it| it.has_synced || it.hopeless.is_some() || it.stopped);
+            let reached =
+                reached.wait_for(|it| it.has_synced || it.hopeless.is_some() || it.stopped);
             reached.await.map(|reached| (reached.has_synced, reached.hopeless.clone()))
         };
-        let reached = warning_if_unstarted(&self.shared.name, || self.owner.is_started(), synced).await;
+        let reached =
+            warning_if_unstarted(&self.shared.name, || self.owner.is_started(), synced).await;
         match reached {
-            // The store is as it was when that happened, and who asks now would take it for the cluster.
+            // The store is as it was when that happened, and who asks now would take it for the
+            // cluster.
             _ if self.shared.has_failed() => Err(self.shared.stopped()),
             Ok((true, _)) => Ok(self.lister()),
             Ok((false, Some(hopeless))) => Err(hopeless),
@@ -305,9 +335,9 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     /// # Cancel safety
     /// Dropping the future ends the wait and nothing else.
     pub async fn synced_within(&self, deadline: Duration) -> Result<Lister<T>, Error> {
-        tokio::time::timeout(deadline, self.synced())
-            .await
-            .unwrap_or_else(|_| Err(Error::NotSynced(NotSynced { missing: vec![self.shared.missing(None)] })))
+        tokio::time::timeout(deadline, self.synced()).await.unwrap_or_else(|_| {
+            Err(Error::NotSynced(NotSynced { missing: vec![self.shared.missing(None)] }))
+        })
     }
 
     /// Whether the first complete list is in the store.
@@ -316,22 +346,24 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
         self.shared.reached.borrow().has_synced
     }
 
-    /// The store, synced or not: before the first list it is empty, and says nothing about the cluster.
+    /// The store, synced or not: before the first list it is empty, and says nothing about the
+    /// cluster.
     #[must_use]
     pub fn unsynced_store(&self) -> Lister<T> {
         self.lister()
     }
 
-    /// Waits until the store has reached `version`, to read one's own writes: the version that a create or
-    /// update returned (G14). For a delete, wait for the event. Waiting before anyone has started the informer waits
-    /// for that too, and says so in the log after 5 s (G22).
+    /// Waits until the store has reached `version`, to read one's own writes: the version that a
+    /// create or update returned (G14). For a delete, wait for the event. Waiting before anyone has
+    /// started the informer waits for that too, and says so in the log after 5 s (G22).
     ///
     /// While the watch is broken it waits for as long as that takes: what must go on has a deadline
     /// ([`wait_for_within`](Self::wait_for_within)).
     ///
     /// # Errors
-    /// [`Error::HistoryChanged`] if the server's history is replaced meanwhile; [`Error::UnorderedVersion`] if the
-    /// version is not a decimal number, as the API defines them; [`Error::Stopped`].
+    /// [`Error::HistoryChanged`] if the server's history is replaced meanwhile;
+    /// [`Error::UnorderedVersion`] if the version is not a decimal number, as the API defines them;
+    /// [`Error::Stopped`].
     ///
     /// # Cancel safety
     /// Dropping the future ends the wait and nothing else.
@@ -346,7 +378,9 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
             let reached = reached.wait_for(|it| {
                 it.has_synced && it.version.has_reached(&wanted) || it.epoch != epoch || it.stopped
             });
-            reached.await.map(|reached| (reached.epoch == epoch, reached.version.has_reached(&wanted)))
+            reached
+                .await
+                .map(|reached| (reached.epoch == epoch, reached.version.has_reached(&wanted)))
         };
         match warning_if_unstarted(&self.shared.name, || self.owner.is_started(), wait).await {
             Ok((true, true)) => Ok(()),
@@ -408,8 +442,8 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
 }
 
 impl<T: Send + Sync + 'static> SharedInformer<T> {
-    /// Adds an index over the values of the label `key`, which selectors that ask for values of it then use
-    /// (G12). Adding it again does nothing.
+    /// Adds an index over the values of the label `key`, which selectors that ask for values of it
+    /// then use (G12). Adding it again does nothing.
     ///
     /// # Errors
     /// None but those of [`add_index`](Self::add_index).
@@ -422,6 +456,32 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
         T: HasLabels,
     {
         let index = Index::label(key, |object: &T, key| object.label(key));
+        async move {
+            self.add_ready_index(&index).await?;
+            Ok(index)
+        }
+    }
+
+    /// Adds an index over the values of a field, such as `spec.nodeName`, which selectors that ask
+    /// for one value of it then use (G12). The values are those that the API server compares:
+    /// objects that lack the field are filed under its default or the empty value. Adding it again
+    /// does nothing.
+    ///
+    /// # Errors
+    /// None but those of [`add_index`](Self::add_index).
+    ///
+    /// # Cancel safety
+    /// As for [`add_index`](Self::add_index).
+    #[track_caller]
+    pub fn add_field_index(
+        &self,
+        field: &str,
+    ) -> impl Future<Output = Result<Index<T>, Error>> + Send
+    where
+        T: HasFields,
+    {
+        let of = Field::of(&self.shared.resource, field);
+        let index = Index::field(field, move |object: &T| of.read(object));
         async move {
             self.add_ready_index(&index).await?;
             Ok(index)
@@ -453,7 +513,8 @@ impl<T> Drop for BuildingIndex<'_, T> {
     }
 }
 
-/// Someone who reads the status. Weak, so that reading keeps nothing running and ends with the informer.
+/// Someone who reads the status. Weak, so that reading keeps nothing running and ends with the
+/// informer.
 struct StatusReader<T>(Weak<Shared<T>>);
 
 impl<T> StatusReader<T> {

@@ -5,17 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use informer_core::reflector::State;
 use informer_core::{DeltaQueue, ObjectKey, ResourceVersion, Uid};
 
 use crate::Error;
-use crate::reflector::{Held, Report, Sink, held_in};
+use crate::reflector::{Held, Phase, Report, Sink};
 use crate::shared::Shared;
-use crate::status::{InformerState, count, informer_state};
+use crate::status::count;
 
 pub(crate) struct SharedSink<T> {
     shared: Arc<Shared<T>>,
     /// The state as it was published last.
-    state: InformerState,
+    state: State,
     /// What is undecodable in the list that is being staged.
     staged: Option<Staged>,
 }
@@ -28,7 +29,7 @@ struct Staged {
 
 impl<T> SharedSink<T> {
     pub(crate) fn new(shared: Arc<Shared<T>>) -> Self {
-        Self { shared, state: InformerState::NotStarted, staged: None }
+        Self { shared, state: State::NotStarted, staged: None }
     }
 
     fn stale(&mut self, key: &ObjectKey, cause: &str) {
@@ -55,7 +56,10 @@ impl<T: Send + Sync + 'static> Sink<T> for SharedSink<T> {
         let (version, epoch) = (snapshot.version(), snapshot.epoch());
         let first = has_synced && !self.shared.reached.borrow().has_synced;
         self.shared.reached.send_if_modified(|reached| {
-            if reached.has_synced == has_synced && reached.version == *version && reached.epoch == epoch {
+            if reached.has_synced == has_synced
+                && reached.version == *version
+                && reached.epoch == epoch
+            {
                 return false;
             }
             if has_synced && !reached.has_synced {
@@ -74,7 +78,7 @@ impl<T: Send + Sync + 'static> Sink<T> for SharedSink<T> {
     }
 
     fn held(&self, namespace: &str, name: &str, uid: &Uid, version: &ResourceVersion) -> Held {
-        held_in(self.shared.pipeline().store(), namespace, name, uid, version)
+        self.shared.pipeline().held(namespace, name, uid, version)
     }
 
     fn next_sync(&self) -> Option<Duration> {
@@ -89,10 +93,9 @@ impl<T: Send + Sync + 'static> Sink<T> for SharedSink<T> {
         let meter = &self.shared.meter;
         match report {
             Report::State(state) => {
-                let state = informer_state(state, self.shared.epoch.into_std());
-                if self.state != state {
-                    self.state = state.clone();
-                    self.shared.live.send_modify(|live| live.state = state);
+                if self.state != *state {
+                    self.state.clone_from(state);
+                    self.shared.live.send_modify(|live| live.state.clone_from(state));
                 }
             }
             Report::StreamingLists { supported } => {
@@ -100,43 +103,56 @@ impl<T: Send + Sync + 'static> Sink<T> for SharedSink<T> {
                     learn.store(supported, Ordering::Relaxed);
                 }
             }
-            Report::Requested { verb: "list" } => count(&meter.lists, 1),
-            Report::Requested { verb: "watch" } => count(&meter.watches, 1),
+            Report::Requested { phase: Phase::List } => count(&meter.lists, 1),
+            Report::Requested { phase: Phase::Watch } => count(&meter.watches, 1),
             Report::Requested { .. } => {}
             Report::Received { events, bookmarks, bytes } => {
                 count(&meter.events, events);
                 count(&meter.bookmarks, bookmarks);
                 count(&meter.bytes, bytes);
             }
-            Report::Failed { phase, message } => {
-                // Sources say what they asked for; what the machine or the session found does not.
+            Report::Failed { phase, failure } => {
+                // Sources say what they asked for; what was found by the reflector does not.
                 let Shared { name, resource, .. } = &*self.shared;
+                let message = &failure.message;
                 let message = match message.contains(&resource.to_string()) {
-                    true => message.to_owned(),
+                    true => message.clone(),
                     false => format!("{phase} {name}: {message}"),
                 };
-                self.shared.report(phase, message);
+                self.shared.report_failure(phase, message, Some(failure.clone()));
             }
             Report::Object { decoded: true } => count(&meter.decoded, 1),
             Report::Object { decoded: false } => count(&meter.unchanged, 1),
-            Report::Undecodable { key, phase, cause } => {
+            Report::Undecodable { key, why } => {
                 count(&meter.undecodable, 1);
-                self.shared.report(phase, format!("{key}: {cause}"));
-                self.stale(key, cause);
+                self.shared.report(why.phase, format!("{key}: {}", why.cause));
+                self.stale(key, &why.cause);
             }
             Report::Unreadable { number, cause } => {
                 count(&meter.undecodable, 1);
-                self.shared.report("decode", format!("item {number} of the list is left out: {cause}"));
+                self.shared.report(
+                    Phase::Decode,
+                    format!("item {number} of the list is left out: {cause}"),
+                );
                 if let Some(staged) = &mut self.staged {
                     staged.unreadable += 1;
                 }
             }
-            Report::ListBegan => self.staged = Some(Staged::default()),
-            Report::ListPublished => {
+            Report::ListBegan { .. } => self.staged = Some(Staged::default()),
+            Report::ListPublished { .. } => {
                 let Staged { stale, unreadable } = self.staged.take().unwrap_or_default();
-                self.shared.live.send_modify(|live| (live.stale, live.unreadable) = (stale, unreadable));
+                self.shared
+                    .live
+                    .send_modify(|live| (live.stale, live.unreadable) = (stale, unreadable));
             }
             Report::ListAbandoned => self.staged = None,
+            Report::Removed => {
+                self.staged = None;
+                self.shared.live.send_modify(|live| {
+                    live.stale.clear();
+                    live.unreadable = 0;
+                });
+            }
             Report::Decodable { key } => {
                 if let Some(staged) = &mut self.staged {
                     staged.stale.remove(key);

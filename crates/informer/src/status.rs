@@ -6,13 +6,17 @@ use std::panic::Location;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use futures_util::Stream;
 use futures_util::stream::BoxStream;
-use informer_core::{ObjectKey, ResourceVersion, reflector};
+use informer_core::reflector::State;
+use informer_core::{ObjectKey, ResourceVersion};
+use serde::{Serialize, Serializer};
 
 use crate::Error;
+use crate::reflector::Phase;
+use crate::source::Failure;
 
 /// How many recent errors are kept.
 const RECENT_ERRORS: usize = 16;
@@ -21,7 +25,11 @@ const RECENT_ERRORS: usize = 16;
 const NAMED_STALE: usize = 64;
 
 /// Everything an informer says of itself at one moment.
-#[derive(Debug, Clone)]
+///
+/// It serializes, for a status page or a log: names in camelCase, times as RFC 3339, durations in
+/// seconds.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Status {
     /// The resource, such as `pods.v1`.
@@ -40,21 +48,23 @@ pub struct Status {
     pub counters: Counters,
     /// The last errors, oldest first.
     pub recent_errors: Vec<RecentError>,
-    /// How many objects there are whose newest state could not be decoded; those of [`unreadable`](Self::unreadable)
-    /// included.
+    /// How many objects there are whose newest state could not be decoded; those of
+    /// [`unreadable`](Self::unreadable) included.
     pub undecodable: usize,
-    /// How many items of the last list did not even say who they are. If there are any, the list was incomplete: each of
-    /// them stands for an object that the store lacks until it changes, or a list has it whole (G30).
+    /// How many items of the last list did not even say who they are. If there are any, the list
+    /// was incomplete: each of them stands for an object that the store lacks until it changes, or
+    /// a list has it whole (G30).
     pub unreadable: usize,
-    /// Those objects, at most 64 of them; the store holds their last good
-    /// state, if there is one (G30).
+    /// The objects whose newest state could not be decoded, at most 64 of them; the store holds
+    /// their last good state, if there is one (G30).
     pub stale: Vec<StaleObject>,
     /// Every registration.
     pub registrations: Vec<RegistrationStatus>,
 }
 
-/// What an informer is doing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What an informer is doing. Times are on the wall clock of the moment at which it was asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum InformerState {
     /// Nobody has started it.
@@ -73,34 +83,40 @@ pub enum InformerState {
         /// The version of the last event.
         version: ResourceVersion,
         /// Since when.
-        since: Instant,
+        #[serde(serialize_with = "rfc3339")]
+        since: SystemTime,
         /// When the last event or bookmark came.
-        last_event: Option<Instant>,
+        #[serde(serialize_with = "rfc3339_if_any")]
+        last_event: Option<SystemTime>,
     },
     /// Something failed and is tried again.
     BackingOff {
         /// What failed.
-        cause: String,
+        cause: Failure,
         /// Which one in a row it was: of the watches if a watch is tried again, else of the lists.
         attempt: u32,
         /// When it is tried again.
-        until: Instant,
+        #[serde(serialize_with = "rfc3339")]
+        until: SystemTime,
     },
     /// The server does not have the resource; the informer waits for it.
     Unavailable {
         /// What the server said.
-        cause: String,
+        cause: Failure,
         /// How often in a row discovery said that the resource is not there.
         absent: u32,
         /// When discovery is asked again.
-        until: Instant,
+        #[serde(serialize_with = "rfc3339")]
+        until: SystemTime,
     },
-    /// The server keeps sending what cannot be used; or watches keep failing, and lists stand in for them.
+    /// The server keeps sending what cannot be used; or watches keep failing, and lists stand in
+    /// for them.
     Degraded {
         /// What cannot be used, or why there is no watch.
-        cause: String,
+        cause: Failure,
         /// When it is tried again.
-        until: Instant,
+        #[serde(serialize_with = "rfc3339")]
+        until: SystemTime,
     },
     /// Stopped, for good.
     Stopped {
@@ -109,8 +125,25 @@ pub enum InformerState {
     },
 }
 
+impl InformerState {
+    /// What is the matter, while something is.
+    #[must_use]
+    pub fn cause(&self) -> Option<&Failure> {
+        match self {
+            Self::BackingOff { cause, .. }
+            | Self::Unavailable { cause, .. }
+            | Self::Degraded { cause, .. } => Some(cause),
+            Self::NotStarted
+            | Self::Listing { .. }
+            | Self::Watching { .. }
+            | Self::Stopped { .. } => None,
+        }
+    }
+}
+
 /// Why an informer has stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum StopCause {
     /// It was told to, or its last owner is gone (G24).
@@ -122,7 +155,8 @@ pub enum StopCause {
 }
 
 /// How often something happened since the informer was made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Counters {
     /// LIST requests sent, each page counted.
@@ -147,20 +181,27 @@ pub struct Counters {
     pub handler_panics: u64,
 }
 
-/// One error, in words.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// One error.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RecentError {
     /// When.
+    #[serde(serialize_with = "rfc3339")]
     pub at: SystemTime,
-    /// What failed: `list`, `watch`, `decode`, `transform`, `index`, `handler`, `discover` or `runtime`.
-    pub phase: &'static str,
-    /// What happened; never the content of an object.
+    /// What was being done.
+    pub phase: Phase,
+    /// What happened, in words; never the content of an object.
     pub message: String,
+    /// What kind of failure it was and what the server answered, of a request; `None` of anything
+    /// else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
 }
 
 /// An object whose newest state could not be decoded.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct StaleObject {
     /// Namespace and name.
@@ -170,21 +211,28 @@ pub struct StaleObject {
 }
 
 /// One registration.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RegistrationStatus {
     /// Its name.
     pub name: String,
     /// Where it was added.
+    #[serde(serialize_with = "as_text")]
     pub added_at: &'static Location<'static>,
-    /// Since when the present call of its handler runs, if one does. One that runs for 30 s is warned of in the log.
-    pub running_since: Option<Instant>,
-    /// Events that it has not handled yet: those that wait separately, what is left of its initial set or of a resync, and
-    /// those that it has in hand, which are up to 64 and count until it has returned from all of them.
+    /// Since when the present call of its handler runs, if one does. One that runs for 30 s is
+    /// warned of in the log.
+    #[serde(serialize_with = "rfc3339_if_any")]
+    pub running_since: Option<SystemTime>,
+    /// Events that it has not handled yet: those that wait separately, what is left of its initial
+    /// set or of a resync, and those that it has in hand, which are up to 64 and count until it has
+    /// returned from all of them.
     pub depth: usize,
     /// Events that were merged into others because it is slow (G16).
     pub merged: u64,
-    /// How often it is shown everything again, if at all: what was asked for, but no less than 1 s (G8).
+    /// How often it is shown everything again, if at all: what was asked for, but no less than 1 s
+    /// (G8).
+    #[serde(serialize_with = "seconds")]
     pub resync: Option<Duration>,
     /// Calls that panicked.
     pub panics: u64,
@@ -192,8 +240,8 @@ pub struct RegistrationStatus {
     pub has_synced: bool,
 }
 
-/// The changes of an informer's status; a reader that is slow gets the latest one. Ends when the informer is
-/// gone.
+/// The changes of an informer's status; a reader that is slow gets the latest one. Ends when the
+/// informer is gone.
 ///
 /// # Cancel safety
 /// Dropping it at any time is fine.
@@ -233,8 +281,8 @@ impl fmt::Display for Status {
 
 impl fmt::Display for InformerState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let wait = |until: &Instant| {
-            until.saturating_duration_since(tokio::time::Instant::now().into_std()).as_secs_f32()
+        let wait = |until: &SystemTime| {
+            until.duration_since(SystemTime::now()).unwrap_or_default().as_secs_f32()
         };
         match self {
             Self::NotStarted => f.write_str("not started: call `start()`"),
@@ -269,13 +317,15 @@ impl fmt::Display for StopCause {
 /// What readers of the status watch: changed by the informer's task only.
 #[derive(Debug, Clone)]
 pub(crate) struct Live {
-    pub(crate) state: InformerState,
+    pub(crate) state: State,
+    pub(crate) stopped: Option<StopCause>,
     pub(crate) recent_errors: VecDeque<RecentError>,
     pub(crate) stale: BTreeMap<ObjectKey, String>,
     pub(crate) unreadable: usize,
 }
 
-/// What waits watch. Not a part of [`Live`], so that the progress of a list does not wake whoever waits for its end.
+/// What waits watch. Not a part of [`Live`], so that the progress of a list does not wake whoever
+/// waits for its end.
 #[derive(Debug, Clone)]
 pub(crate) struct Reached {
     pub(crate) has_synced: bool,
@@ -289,18 +339,63 @@ pub(crate) struct Reached {
 impl Live {
     pub(crate) fn new() -> Self {
         Self {
-            state: InformerState::NotStarted,
+            state: State::NotStarted,
+            stopped: None,
             recent_errors: VecDeque::new(),
             stale: BTreeMap::new(),
             unreadable: 0,
         }
     }
 
-    pub(crate) fn error(&mut self, phase: &'static str, message: String) {
+    pub(crate) fn error(&mut self, phase: Phase, message: String, failure: Option<Failure>) {
         if self.recent_errors.len() == RECENT_ERRORS {
             self.recent_errors.pop_front();
         }
-        self.recent_errors.push_back(RecentError { at: SystemTime::now(), phase, message });
+        self.recent_errors.push_back(RecentError {
+            at: SystemTime::now(),
+            phase,
+            message,
+            failure,
+        });
+    }
+
+    /// Whether anybody has started it.
+    pub(crate) fn is_started(&self) -> bool {
+        self.stopped.is_some() || self.state != State::NotStarted
+    }
+
+    /// The state on the wall clock; `now` is the informer's own time.
+    pub(crate) fn informer_state(&self, now: Duration) -> InformerState {
+        if let Some(cause) = self.stopped {
+            return InformerState::Stopped { cause };
+        }
+        let wall = |at: &Duration| wall_clock(*at, now);
+        match &self.state {
+            State::NotStarted => InformerState::NotStarted,
+            State::Listing { streaming, items, remaining, .. } => InformerState::Listing {
+                streaming: *streaming,
+                items: *items,
+                remaining: *remaining,
+            },
+            State::Watching { version, since, last_event } => InformerState::Watching {
+                version: version.clone(),
+                since: wall(since),
+                last_event: last_event.as_ref().map(wall),
+            },
+            State::BackingOff { cause, attempt, until } => InformerState::BackingOff {
+                cause: cause.clone(),
+                attempt: *attempt,
+                until: wall(until),
+            },
+            State::Unavailable { cause, absent, until } => InformerState::Unavailable {
+                cause: cause.clone(),
+                absent: *absent,
+                until: wall(until),
+            },
+            State::Degraded { cause, until } => {
+                InformerState::Degraded { cause: cause.clone(), until: wall(until) }
+            }
+        }
     }
 
     pub(crate) fn last_error(&self) -> Option<String> {
@@ -325,33 +420,38 @@ impl Reached {
     }
 }
 
-/// The state machine's state on the clock of the process. `epoch` is when the machine's time began.
-pub(crate) fn informer_state(state: &reflector::State, epoch: Instant) -> InformerState {
-    match state {
-        reflector::State::NotStarted => InformerState::NotStarted,
-        reflector::State::Listing { streaming, items, remaining, .. } => {
-            InformerState::Listing { streaming: *streaming, items: *items, remaining: *remaining }
-        }
-        reflector::State::Watching { version, since, last_event } => InformerState::Watching {
-            version: version.clone(),
-            since: epoch + *since,
-            last_event: last_event.map(|at| epoch + at),
-        },
-        reflector::State::BackingOff { cause, attempt, until } => InformerState::BackingOff {
-            cause: cause.message.clone(),
-            attempt: *attempt,
-            until: epoch + *until,
-        },
-        reflector::State::Unavailable { cause, absent, until } => InformerState::Unavailable {
-            cause: cause.message.clone(),
-            absent: *absent,
-            until: epoch + *until,
-        },
-        reflector::State::Degraded { cause, until } => {
-            InformerState::Degraded { cause: cause.message.clone(), until: epoch + *until }
-        }
-        reflector::State::Stopped => InformerState::Stopped { cause: StopCause::Asked },
+/// What the wall clock says at `at`, if it goes on as it does; `now` and `at` are on the informer's
+/// own clock.
+pub(crate) fn wall_clock(at: Duration, now: Duration) -> SystemTime {
+    let wall = SystemTime::now();
+    match at.checked_sub(now) {
+        Some(ahead) => wall.checked_add(ahead),
+        None => wall.checked_sub(now - at),
     }
+    .unwrap_or(wall)
+}
+
+fn rfc3339<S: Serializer>(at: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
+    let at = jiff::Timestamp::try_from(*at).map_err(serde::ser::Error::custom)?;
+    serializer.collect_str(&at)
+}
+
+fn rfc3339_if_any<S: Serializer>(
+    at: &Option<SystemTime>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match at {
+        Some(at) => rfc3339(at, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
+fn seconds<S: Serializer>(period: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+    period.map(|period| period.as_secs_f64()).serialize(serializer)
+}
+
+fn as_text<S: Serializer>(shown: &impl fmt::Display, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(shown)
 }
 
 /// [`Counters`], counted by tasks and handler threads.

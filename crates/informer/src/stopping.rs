@@ -6,8 +6,8 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use crate::status::StopCause;
 
-/// A [`CancellationToken`] with a cause. It can be asked before every single event: the token's own answer takes a lock,
-/// which all handlers would share.
+/// A [`CancellationToken`] with a cause. It can be asked before every single event: the token's own
+/// answer takes a lock, which all handlers would share.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stopping {
     token: CancellationToken,
@@ -15,7 +15,8 @@ pub(crate) struct Stopping {
 }
 
 impl Stopping {
-    /// Whoever waits is woken, and whoever asks is told. Says whether this is the first cause, which stays.
+    /// Whoever waits is woken, and whoever asks is told. Says whether this is the first cause,
+    /// which stays.
     pub(crate) fn cancel(&self, cause: StopCause) -> bool {
         let is_first = self.cause.set(cause).is_ok();
         self.token.cancel();

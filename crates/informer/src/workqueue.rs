@@ -1,8 +1,9 @@
-//! Work queues: from an informer's events to the workers of a controller (client-go's `util/workqueue`).
+//! Work queues: from an informer's events to the workers of a controller (client-go's
+//! `util/workqueue`).
 //!
-//! Events say what changed; a controller wants to know which object to look at, once, and again if that failed. A
-//! [`WorkQueue`] holds keys: each at most once, never with two workers at a time, later if asked for, and after a
-//! failure as late as a [`RateLimiter`] says.
+//! Events say what changed; a controller wants to know which object to look at, once, and again if
+//! that failed. A [`WorkQueue`] holds keys: each at most once, never with two workers at a time,
+//! later if asked for, and after a failure as late as a [`RateLimiter`] says.
 //!
 //! ```
 //! use informer::workqueue::{Enqueue, WorkQueue};
@@ -44,22 +45,24 @@
 //! The example `controller` of this crate is a whole one: owners, status, conflicts.
 //!
 //! # Deleted objects
-//! [`Enqueue`] takes keys from events, and owners from the last known state of what is gone, so deletes need no care:
-//! the worker asks the lister and finds nothing.
+//! [`Enqueue`] takes keys from events, and owners from the last known state of what is gone, so
+//! deletes need no care: the worker asks the lister and finds nothing.
 //!
 //! # Reading one's own writes
-//! A lister may be behind what a worker has just written: a worker that creates Pods and is called again at once may
-//! count too few. Wait for the object that the write returned
-//! ([`wait_for_object_within`](crate::SharedInformer::wait_for_object_within)) before the key is done, and before the
-//! next look at it if that failed: [`read_your_writes`](crate::manual::read_your_writes).
+//! A lister may be behind what a worker has just written: a worker that creates Pods and is called
+//! again at once may count too few. Wait for the object that the write returned
+//! ([`wait_for_object_within`](crate::SharedInformer::wait_for_object_within)) before the key is
+//! done, and before the next look at it if that failed:
+//! [`read_your_writes`](crate::manual::read_your_writes).
 //!
 //! # kube-runtime
-//! Reconcilers written for `kube_runtime::Controller` can be fed by informers as well; the
-//! [page](https://github.com/informer-rs/informer/blob/main/docs/kube-runtime.md) shows how, and what it costs.
+//! Reconcilers written for `kube_runtime::Controller` can be fed by informers as well:
+//! [`from_kube_rs`](crate::manual::from_kube_rs). `docs/kube-runtime.md` in the repository has the
+//! code.
 //!
 //! # Metrics
-//! [`WorkQueue::metrics`] has the figures, named as client-go names them. With the feature `prometheus-client`,
-//! `WorkQueueCollector` registers them where you want.
+//! [`WorkQueue::metrics`] has the figures, named as client-go names them. With the feature
+//! `prometheus-client`, `WorkQueueCollector` registers them where you want.
 
 mod enqueue;
 mod item;
@@ -81,19 +84,20 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 pub use enqueue::Enqueue;
 pub use informer_core::workqueue::{
-    BucketLimiter, ExponentialLimiter, FastSlowLimiter, Histogram, MaxOfLimiter, MaxWaitLimiter, Metrics,
-    RateLimiter, default_limiter,
+    BucketLimiter, ExponentialLimiter, FastSlowLimiter, Histogram, MaxOfLimiter, MaxWaitLimiter,
+    Metrics, RateLimiter, default_limiter,
 };
 pub use item::Item;
 #[cfg(feature = "prometheus-client")]
 pub use prometheus::WorkQueueCollector;
 
-/// A queue of keys to work on, shared by those who add and those who work. A handle: cloning is cheap, and all clones
-/// are the same queue.
+/// A queue of keys to work on, shared by those who add and those who work. A handle: cloning is
+/// cheap, and all clones are the same queue.
 ///
-/// - Keys are handed out in the order in which they were added; a key that waits already is not added again.
-/// - No two workers have the same key. One that is added while a worker has it comes again, once, when the worker is
-///   done with it.
+/// - Keys are handed out in the order in which they were added; a key that waits already is not
+///   added again.
+/// - No two workers have the same key. One that is added while a worker has it comes again, once,
+///   when the worker is done with it.
 /// - A key that waits for its time comes at the earliest time that was asked for.
 ///
 /// It has no task of its own: those who wait in [`next`](Self::next) see to delayed keys as well.
@@ -108,20 +112,22 @@ struct Inner<K> {
     epoch: Instant,
 }
 
-/// What a queue holds: something small that names a piece of work, such as an [`ObjectKey`](crate::ObjectKey).
+/// What a queue holds: something small that names a piece of work, such as an
+/// [`ObjectKey`](crate::ObjectKey).
 pub trait Key: Hash + Eq + Clone + Send + 'static {}
 
 impl<K: Hash + Eq + Clone + Send + 'static> Key for K {}
 
 impl<K: Key> WorkQueue<K> {
-    /// A queue whose failures wait as those of client-go's controllers: see [`default_limiter`]. The name tells queues
-    /// apart in logs and metrics.
+    /// A queue whose failures wait as those of client-go's controllers: see [`default_limiter`].
+    /// The name tells queues apart in logs and metrics.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self::with_limiter(name, default_limiter())
     }
 
-    /// A queue with a rate limiter of your choice, for [`add_rate_limited`](Self::add_rate_limited).
+    /// A queue with a rate limiter of your choice, for
+    /// [`add_rate_limited`](Self::add_rate_limited).
     #[must_use]
     pub fn with_limiter(name: impl Into<String>, limiter: impl RateLimiter<K>) -> Self {
         let queue = SharedQueue::new(Queue::new(limiter));
@@ -134,13 +140,15 @@ impl<K: Key> WorkQueue<K> {
         &self.inner.name
     }
 
-    /// Adds a key, unless it waits to be handed out already. Does nothing once the queue is shut down.
+    /// Adds a key, unless it waits to be handed out already. Does nothing once the queue is shut
+    /// down.
     pub fn add(&self, key: K) {
         self.inner.with(|queue, now| queue.add(now, key));
     }
 
-    /// Adds a key when `delay` has passed. One that waits for its time already keeps the earlier time. Does nothing
-    /// once the queue is shut down; keys that wait for their time then are dropped.
+    /// Adds a key when `delay` has passed. One that waits for its time already keeps the earlier
+    /// time. Does nothing once the queue is shut down; keys that wait for their time then are
+    /// dropped.
     pub fn add_after(&self, key: K, delay: Duration) {
         self.inner.with(|queue, now| queue.add_after(now, key, delay));
     }
@@ -150,7 +158,8 @@ impl<K: Key> WorkQueue<K> {
         self.inner.with(|queue, now| queue.add_rate_limited(now, key));
     }
 
-    /// Makes the rate limiter forget the failures of a key: for work that succeeded, or is given up.
+    /// Makes the rate limiter forget the failures of a key: for work that succeeded, or is given
+    /// up.
     pub fn forget(&self, key: &K) {
         self.inner.with(|queue, _| queue.forget(key));
     }
@@ -161,14 +170,15 @@ impl<K: Key> WorkQueue<K> {
         self.inner.with(|queue, _| queue.num_requeues(key))
     }
 
-    /// Waits for a key to work on; `None` when the queue is shut down and all was handed out, also what was added
-    /// again while in work. Once `None`, always `None`.
+    /// Waits for a key to work on; `None` when the queue is shut down and all was handed out, also
+    /// what was added again while in work. Once `None`, always `None`.
     ///
     /// Several workers may wait; each key wakes one of them, the one that has waited longest.
     ///
     /// # Cancel safety
-    /// Dropping the future loses nothing: a key is handed out only as its result, and a wake-up that was on its way
-    /// goes to another who waits. A future that is kept but polled no more may hold up a key that others could take.
+    /// Dropping the future loses nothing: a key is handed out only as its result, and a wake-up
+    /// that was on its way goes to another who waits. A future that is kept but polled no more may
+    /// hold up a key that others could take.
     pub async fn next(&self) -> Option<Item<K>> {
         // Workers that never find the queue empty let others run as well.
         consume_budget().await;
@@ -178,11 +188,14 @@ impl<K: Key> WorkQueue<K> {
         let mut asleep_until = None;
         poll_fn(|context| {
             loop {
-                let until = match inner.queue.poll_take(inner.now(), &mut place.ticket, context.waker()) {
-                    Polled::Item(key) => return Poll::Ready(Some(Item::new(key, Arc::clone(inner)))),
-                    Polled::Over => return Poll::Ready(None),
-                    Polled::Pending(until) => until,
-                };
+                let until =
+                    match inner.queue.poll_take(inner.now(), &mut place.ticket, context.waker()) {
+                        Polled::Item(key) => {
+                            return Poll::Ready(Some(Item::new(key, Arc::clone(inner))));
+                        }
+                        Polled::Over => return Poll::Ready(None),
+                        Polled::Pending(until) => until,
+                    };
                 if until != asleep_until {
                     asleep_until = until;
                     sleep.set(until.map(|until| sleep_until(inner.instant(until))));
@@ -196,8 +209,8 @@ impl<K: Key> WorkQueue<K> {
         .await
     }
 
-    /// How many keys wait to be handed out (client-go's `Len`); not those that wait for their time, or that were added
-    /// again while in work.
+    /// How many keys wait to be handed out (client-go's `Len`); not those that wait for their time,
+    /// or that were added again while in work.
     #[must_use]
     pub fn len(&self) -> usize {
         self.inner.with(|queue, _| queue.len())
@@ -209,14 +222,16 @@ impl<K: Key> WorkQueue<K> {
         self.len() == 0
     }
 
-    /// Takes no more keys, drops those that wait for their time, and lets workers finish what was added before. Returns
-    /// at once, and ends waits in [`shutdown_with_drain`](Self::shutdown_with_drain).
+    /// Takes no more keys, drops those that wait for their time, and lets workers finish what was
+    /// added before. Returns at once, and ends waits in
+    /// [`shutdown_with_drain`](Self::shutdown_with_drain).
     pub fn shutdown(&self) {
         self.inner.queue.shut_down();
     }
 
-    /// [`shutdown`](Self::shutdown), and waits until all that was added is handed out and done. With nobody who calls
-    /// [`next`](Self::next) any more, or a worker that keeps its item, that is never.
+    /// [`shutdown`](Self::shutdown), and waits until all that was added is handed out and done.
+    /// With nobody who calls [`next`](Self::next) any more, or a worker that keeps its item, that
+    /// is never.
     ///
     /// # Cancel safety
     /// The queue is shut down at the first poll; dropping the future only ends the wait.

@@ -1,4 +1,5 @@
-//! Where callbacks run: on threads that belong neither to the runtime nor to anybody else (G15, G18, G24).
+//! Where callbacks run: on threads that belong neither to the runtime nor to anybody else (G15,
+//! G18, G24).
 
 #[macro_use]
 mod common;
@@ -66,7 +67,9 @@ impl Drop for TellsItsEnd {
 
 #[test]
 fn g24_a_handler_ends_with_its_runtime() {
-    for (mut builder, is_called) in [(one_thread(), true), (many_threads(), true), (one_thread(), false)] {
+    for (mut builder, is_called) in
+        [(one_thread(), true), (many_threads(), true), (one_thread(), false)]
+    {
         let runtime = builder.enable_all().build().unwrap();
         let (told, heard) = channel();
         let (informer, script) = runtime.block_on(async {
@@ -176,7 +179,8 @@ async fn g15_a_callback_may_use_the_runtime() {
     informer.stop().await;
 }
 
-/// As a handler that owns a runtime, or a file to flush: its drop waits for something, and says whether that came.
+/// As a handler that owns a runtime, or a file to flush: its drop waits for something, and says
+/// whether that came.
 struct SlowDrop {
     arrived: mpsc::UnboundedSender<()>,
     opened: Receiver<()>,
@@ -199,7 +203,8 @@ async fn g15_the_drop_of_a_handler_may_block() {
     for removed in [true, false] {
         let ((arrived, mut arrives), (open, opened), (waited, waits)) =
             (mpsc::unbounded_channel(), channel(), channel());
-        let registration = informer.add_event_handler(SlowDrop { arrived, opened, waited }).unwrap();
+        let registration =
+            informer.add_event_handler(SlowDrop { arrived, opened, waited }).unwrap();
         soon(registration.synced()).await.unwrap();
         let informer = informer.clone();
         let ending = tokio::spawn(async move {

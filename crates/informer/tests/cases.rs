@@ -1,4 +1,5 @@
-//! Cases of client-go's reflector, pager and WatchList tests that no other test shows (see `tests/CASES.md`).
+//! Cases of client-go's reflector, pager and WatchList tests that no other test shows (see
+//! `tests/CASES.md`).
 
 #[macro_use]
 mod common;
@@ -8,7 +9,7 @@ use common::{Call, config_map, object, scripted, scripted_informer, soon, status
 use futures_util::StreamExt;
 use futures_util::future::FutureExt;
 use futures_util::stream;
-use informer::source::{FailureKind, ListChunk, ListHead, ListStream, WatchRequest};
+use informer::source::{FailureKind, ListChunk, ListHead, ListPart, ListStream, WatchRequest};
 use informer::{InformerOptions, InformerState, Resource, SharedInformer, SharedInformerFactory};
 use informer_testkit::{Fault, TestServer, Verb};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -76,7 +77,10 @@ async fn g09_a_streaming_list_that_never_ends_leaves_the_store_alone() {
     let (request, feed) = script.watch().await;
     assert!(is_first_of_all(&request));
     feed.send("ADDED", &object("a", 1, "1"));
-    status_where(&informer, |status| matches!(status.state, InformerState::Listing { items: 1, .. })).await;
+    status_where(&informer, |status| {
+        matches!(status.state, InformerState::Listing { items: 1, .. })
+    })
+    .await;
     assert!(informer.last_sync_resource_version().is_unset());
     assert!(informer.unsynced_store().is_empty() && informer.synced().now_or_never().is_none());
     soon(informer.stop()).await;
@@ -113,7 +117,8 @@ async fn g27_a_streaming_list_that_breaks_off_is_followed_by_a_list() {
     feed.send("ADDED", &object("lost", 1, "1"));
     drop(feed);
     let waiting =
-        status_where(&informer, |status| matches!(status.state, InformerState::BackingOff { .. })).await;
+        status_where(&informer, |status| matches!(status.state, InformerState::BackingOff { .. }))
+            .await;
     assert!(!waiting.has_synced && waiting.objects == 0, "{waiting}");
     let request = script.list(3, &[object("a", 2, "1")]).await;
     assert_eq!(request.version, "0".into(), "from scratch");
@@ -128,7 +133,8 @@ async fn g28_four_refused_watches_cost_no_list() {
     let server = TestServer::start().await.unwrap();
     let client = kube::Client::new(server.service(), "default");
     let factory = SharedInformerFactory::builder(client).build();
-    let informer = factory.informer_with(InformerOptions::<ConfigMap>::new().streaming_lists(false)).unwrap();
+    let informer =
+        factory.informer_with(InformerOptions::<ConfigMap>::new().streaming_lists(false)).unwrap();
     let refused = server.faults().inject(Fault::too_many_requests().on(Verb::Watch).times(4));
     factory.start();
     status_where(&informer, |status| matches!(status.state, InformerState::Watching { .. })).await;
@@ -145,7 +151,8 @@ async fn g26_a_list_takes_as_many_pages_as_it_needs() {
         }
         let client = kube::Client::new(server.service(), "default");
         let factory = SharedInformerFactory::builder(client).build();
-        let options = InformerOptions::<ConfigMap>::new().streaming_lists(false).page_size(Some(10));
+        let options =
+            InformerOptions::<ConfigMap>::new().streaming_lists(false).page_size(Some(10));
         let informer = factory.informer_with(options).unwrap();
         // A list at version 0 may come whole from the server's cache; one at none is paged.
         server.faults().inject(Fault::expired().on(Verb::List).times(1));
@@ -169,7 +176,8 @@ async fn g26_a_page_size_that_was_set_holds_for_relists_too() {
         (options().page_size(None), [None, None]),
     ] {
         let (source, mut script) = scripted();
-        let informer = SharedInformer::<ConfigMap>::new(source, Resource::of::<ConfigMap>(), options);
+        let informer =
+            SharedInformer::<ConfigMap>::new(source, Resource::of::<ConfigMap>(), options);
         informer.start();
         assert_eq!(script.list(9, &[object("a", 1, "1")]).await.limit, limits[0]);
         let (_, feed) = script.watch().await;
@@ -184,7 +192,9 @@ async fn g28_pages_without_objects_are_given_up() {
     informer.start();
     let mut pages = 0;
     loop {
-        let Call::List(request, reply) = soon(script.call()).await else { panic!("a list was expected") };
+        let Call::List(request, reply) = soon(script.call()).await else {
+            panic!("a list was expected")
+        };
         assert_eq!(request.continue_token.is_some(), pages > 0 && pages < 9);
         if pages == 9 {
             break;
@@ -198,8 +208,9 @@ async fn g28_pages_without_objects_are_given_up() {
             continue_token: Some(pages.to_string()),
             ..ListHead::default()
         };
-        let items = items.iter().map(|item| Bytes::from(item.to_string()).into()).collect();
-        let chunks = [Ok(ListChunk::Items(items)), Ok(ListChunk::End(head))];
+        let items =
+            items.iter().map(|item| ListPart::Item(Bytes::from(item.to_string()).into())).collect();
+        let chunks = [Ok(ListChunk::Parts(items)), Ok(ListChunk::End(head))];
         _ = reply.send(Ok(ListStream(stream::iter(chunks).boxed())));
     }
     let told = informer.status().recent_errors;

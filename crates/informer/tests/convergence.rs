@@ -1,5 +1,5 @@
-//! Whatever faults came before, the store becomes equal to the collection (G1), in order (G4), and what was
-//! handed out never changes (G13).
+//! Whatever faults came before, the store becomes equal to the collection (G1), in order (G4), and
+//! what was handed out never changes (G13).
 
 #[macro_use]
 mod common;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{config_map, soon, value_of};
+use common::{config_map, really, soon, value_of};
 use informer::{Event, Lister, SharedInformerFactory};
 use informer_testkit::{Cut, Fault, TestServer, Verb};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -42,7 +42,10 @@ fn truth(server: &TestServer) -> Content {
 fn held(lister: &Lister<ConfigMap>) -> Content {
     let snapshot = lister.snapshot();
     let entry = |entry: informer::store::Entry<'_, ConfigMap>| {
-        (entry.key.name().to_owned(), (entry.record.uid.to_string(), entry.record.version.to_string()))
+        (
+            entry.key.name().to_owned(),
+            (entry.record.uid.to_string(), entry.record.version.to_string()),
+        )
     };
     snapshot.iter().map(entry).collect()
 }
@@ -65,7 +68,8 @@ async fn g01_after_every_fault_the_store_becomes_equal_to_the_collection() {
     let informer = factory.informer::<ConfigMap>().unwrap();
     factory.start();
     let lister = soon(informer.synced()).await.unwrap();
-    let unavailable = || informer_testkit::Status::new(503, "ServiceUnavailable", "down for a while");
+    let unavailable =
+        || informer_testkit::Status::new(503, "ServiceUnavailable", "down for a while");
     let faults: [(&str, &dyn Fn()); 9] = [
         ("nothing", &|| {}),
         ("410 on the next watch", &|| {
@@ -78,7 +82,9 @@ async fn g01_after_every_fault_the_store_becomes_equal_to_the_collection() {
         }),
         ("503", &|| drop(server.faults().inject(Fault::answer(unavailable()).times(4)))),
         ("connections hung up", &|| drop(server.faults().inject(Fault::hang_up().times(3)))),
-        ("a stall in the middle", &|| drop(server.faults().inject(Fault::stall_after(50).times(1)))),
+        ("a stall in the middle", &|| {
+            drop(server.faults().inject(Fault::stall_after(50).times(1)))
+        }),
         ("compaction", &|| server.cluster().compact()),
     ];
     for (round, (fault, inject)) in faults.iter().enumerate() {
@@ -87,8 +93,12 @@ async fn g01_after_every_fault_the_store_becomes_equal_to_the_collection() {
             change(&server, round);
             inject();
             let version = server.cluster().version().to_string();
-            let reached = tokio::time::timeout(Duration::from_secs(600), informer.wait_for(version.as_str()));
-            reached.await.unwrap_or_else(|_| panic!("after {fault}: {}", informer.status())).unwrap();
+            let reached =
+                tokio::time::timeout(Duration::from_secs(600), informer.wait_for(version.as_str()));
+            reached
+                .await
+                .unwrap_or_else(|_| panic!("after {fault}: {}", informer.status()))
+                .unwrap();
             assert_eq!(held(&lister), truth(&server), "after {fault}");
             server.faults().lift_all();
         }
@@ -116,7 +126,7 @@ async fn g04_events_of_a_key_come_in_order_and_across_keys_in_the_servers() {
     }
     let mut seen = Vec::new();
     while seen.len() < written.len() {
-        seen.push(soon(versions.recv()).await.unwrap());
+        seen.push(really(versions.recv()).await.unwrap());
     }
     assert_eq!(seen, written);
     factory.shutdown().await;

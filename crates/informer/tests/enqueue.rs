@@ -8,7 +8,9 @@ use std::sync::Arc;
 use futures_util::future::poll_immediate;
 use informer::source::FailureKind;
 use informer::workqueue::{Enqueue, WorkQueue};
-use informer::{Deleted, Event, EventHandler, Filtered, FinalState, ObjectKey, Resource, UpdateReason};
+use informer::{
+    Deleted, Event, EventHandler, Filtered, FinalState, ObjectKey, Resource, UpdateReason,
+};
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -26,7 +28,12 @@ run_tests! {
 }
 
 /// A ReplicaSet with an owner.
-fn owned_by(api_version: &str, kind: &str, name: &str, controller: Option<bool>) -> Arc<ReplicaSet> {
+fn owned_by(
+    api_version: &str,
+    kind: &str,
+    name: &str,
+    controller: Option<bool>,
+) -> Arc<ReplicaSet> {
     let mut object = ReplicaSet::default();
     object.metadata.owner_references = Some(vec![OwnerReference {
         api_version: api_version.to_owned(),
@@ -84,8 +91,14 @@ async fn the_owner_is_the_controller_of_that_group_and_kind_in_whatever_version(
         (Arc::default(), vec![]),
     ];
     for (object, expected) in cases {
-        for event in [added(Arc::clone(&object)), deleted(Arc::clone(&object), Arc::clone(&object))] {
-            assert_eq!(owners(&deployments, &event).await, expected, "{event:?} {:?}", object.metadata);
+        for event in [added(Arc::clone(&object)), deleted(Arc::clone(&object), Arc::clone(&object))]
+        {
+            assert_eq!(
+                owners(&deployments, &event).await,
+                expected,
+                "{event:?} {:?}",
+                object.metadata
+            );
         }
     }
     // Of the core group, and without a namespace.
@@ -101,9 +114,15 @@ async fn an_object_that_changes_hands_enqueues_both_owners() {
     );
     let event = updated(Arc::clone(&old), Arc::clone(&new));
     assert_eq!(owners(&deployments, &event).await, ["default/old", "default/new"]);
-    assert_eq!(owners(&deployments, &updated(Arc::clone(&old), Arc::default())).await, ["default/old"]);
+    assert_eq!(
+        owners(&deployments, &updated(Arc::clone(&old), Arc::default())).await,
+        ["default/old"]
+    );
     // It is gone before the handler learns that it changed hands.
-    assert_eq!(owners(&deployments, &deleted(Arc::clone(&old), new)).await, ["default/old", "default/new"]);
+    assert_eq!(
+        owners(&deployments, &deleted(Arc::clone(&old), new)).await,
+        ["default/old", "default/new"]
+    );
     assert_eq!(owners(&deployments, &deleted(old, Arc::default())).await, ["default/old"]);
 }
 

@@ -36,7 +36,9 @@ type Waiting = JoinHandle<Result<SharedInformer<DynamicObject>, Error>>;
 
 fn waiting(factory: &SharedInformerFactory) -> Waiting {
     let factory = factory.clone();
-    tokio::spawn(async move { factory.for_resource("example.com", "v1", "widgets").when_installed().await })
+    tokio::spawn(async move {
+        factory.for_resource("example.com", "v1", "widgets").when_installed().await
+    })
 }
 
 fn discoveries(server: &TestServer) -> usize {
@@ -48,7 +50,10 @@ async fn g32_for_resource_waits_for_the_resource_when_told_to() {
     let factory = factory(&server);
     factory.start();
     let error = factory.for_resource("example.com", "v1", "widgets").await.unwrap_err();
-    assert!(matches!(error, Error::UnknownResource(_)), "without being told it does not wait: {error}");
+    assert!(
+        matches!(error, Error::UnknownResource(_)),
+        "without being told it does not wait: {error}"
+    );
     let before = discoveries(&server);
     let waits = waiting(&factory);
     tokio::time::sleep(Duration::from_secs(300)).await;
@@ -94,7 +99,9 @@ async fn g28_the_wait_for_a_resource_obeys_retry_after() {
     server.cluster().create(&widgets_crd()).unwrap();
     for (asked, obeyed) in [(200, 200), (100_000, 300)] {
         let factory = factory(&server);
-        server.faults().inject(Fault::too_many_requests().retry_after(asked).on(Verb::Other).times(1));
+        server
+            .faults()
+            .inject(Fault::too_many_requests().retry_after(asked).on(Verb::Other).times(1));
         let begun = tokio::time::Instant::now();
         waiting(&factory).await.unwrap().unwrap();
         assert_eq!(begun.elapsed().as_secs(), obeyed);
@@ -123,6 +130,7 @@ async fn g25_a_shutdown_ends_the_wait_for_a_resource() {
     let begun = tokio::time::Instant::now();
     assert_eq!(soon(waits).await.unwrap().unwrap_err(), Error::ShutDown);
     assert_eq!(begun.elapsed(), Duration::ZERO, "at once");
-    let again = factory.for_resource("example.com", "v1", "widgets").when_installed().now_or_never();
+    let again =
+        factory.for_resource("example.com", "v1", "widgets").when_installed().now_or_never();
     assert_eq!(again.unwrap().unwrap_err(), Error::ShutDown);
 }

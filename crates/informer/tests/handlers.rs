@@ -58,7 +58,8 @@ async fn g03_g09_g17_every_registration_sees_a_legal_history_from_its_own_beginn
 
     // A gap: the relist tells what was missed, as one step.
     feed.fail(informer::source::FailureKind::Expired, "gone");
-    let request = script.list(BASE + 10, &[object("a", BASE + 1, "2"), object("d", BASE + 5, "1")]).await;
+    let request =
+        script.list(BASE + 10, &[object("a", BASE + 1, "2"), object("d", BASE + 5, "1")]).await;
     assert_eq!(request.version, (BASE + 3).into(), "a relist is at the last version seen");
     assert_eq!(notes(&mut early_notes, 2).await, ["delete c=1 Unknown", "add d=1"]);
     assert_eq!(notes(&mut late_notes, 2).await, ["delete c=1 Unknown", "add d=1"]);
@@ -140,7 +141,7 @@ async fn g15_a_panicking_handler_is_reported_and_gets_the_next_event() {
     let status = informer.status();
     assert_eq!((status.counters.handler_panics, status.registrations[0].panics), (1, 1));
     let error = status.recent_errors.last().unwrap();
-    assert_eq!(error.phase, "handler");
+    assert_eq!(error.phase, informer::reflector::Phase::Handler);
     assert!(error.message.contains("fragile panicked on default/bad"), "{}", error.message);
     informer.stop().await;
 }
@@ -184,7 +185,8 @@ async fn g16_the_backlog_of_a_slow_handler_is_bounded_and_merges_by_key() {
     while ["a", "b", "c"].iter().any(|name| last.get(*name).is_none_or(|value| value != "199")) {
         let text = soon(heard.recv()).await.unwrap();
         let (name, value) = text.split(' ').nth(1).unwrap().split_once('=').unwrap();
-        let fresh = last.insert(name.to_owned(), value.rsplit('>').next().unwrap().to_owned()).is_none();
+        let fresh =
+            last.insert(name.to_owned(), value.rsplit('>').next().unwrap().to_owned()).is_none();
         assert_eq!(text.starts_with("add"), fresh, "{text}");
     }
     informer.stop().await;
@@ -210,7 +212,8 @@ async fn g03_g16_a_filter_hears_of_a_border_that_was_crossed_behind_a_backlog() 
     assert_eq!(notes(&mut heard, 1).await, ["add a=in 1 initial"]);
     feed.send("ADDED", &object("first", BASE + 1, "in 1"));
     soon(slow.arrived.recv()).await.unwrap();
-    // All of it behind its back: an object that passes ceases to and goes, and its successor passes.
+    // All of it behind its back: an object that passes ceases to and goes, and its successor
+    // passes.
     feed.send("ADDED", &object("filler", BASE + 2, "in 1"));
     feed.send("MODIFIED", &object("a", BASE + 3, "out"));
     feed.send("DELETED", &object("a", BASE + 4, "out"));
@@ -238,7 +241,8 @@ async fn g16_the_depth_of_a_handler_that_blocks_in_its_initial_set_counts_the_re
         })
         .unwrap();
     informer.start();
-    let objects: Vec<_> = (1..=100).map(|number| object(&format!("o{number}"), number, "1")).collect();
+    let objects: Vec<_> =
+        (1..=100).map(|number| object(&format!("o{number}"), number, "1")).collect();
     script.list(BASE, &objects).await;
     let (_, feed) = script.watch().await;
     soon(slow.arrived.recv()).await.unwrap();
@@ -348,10 +352,13 @@ async fn g17_registering_during_churn_leaves_no_gap_and_no_duplicate() {
                     let last = known.insert(key, new).expect("an update of what is not there");
                     assert!(Arc::ptr_eq(&last, &old));
                 }
-                Event::Deleted(_) => assert!(known.remove(&key).is_some(), "a delete of what is not there"),
+                Event::Deleted(_) => {
+                    assert!(known.remove(&key).is_some(), "a delete of what is not there")
+                }
             }
         }
-        let held: Vec<_> = store.snapshot().iter().map(|e| (e.key.clone(), Arc::clone(e.object()))).collect();
+        let held: Vec<_> =
+            store.snapshot().iter().map(|e| (e.key.clone(), Arc::clone(e.object()))).collect();
         assert_eq!(known.len(), held.len());
         assert!(held.iter().all(|(key, object)| Arc::ptr_eq(&known[key], object)));
     }

@@ -6,7 +6,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{config_map, soon, widget, widgets_crd};
-use informer::decode::Wire;
+use informer::decode::Encoding;
 use informer::source::WireFormat;
 use informer::{FieldPath, InformerOptions, Lazy, Resource, SharedInformerFactory};
 use informer_testkit::{Cut, TestServer};
@@ -81,7 +81,10 @@ fn all_forms_of_an_object_read_the_same() {
             (lazy.uid(), lazy.resource_version()),
             ("6a1fe2b1-5b1c-4f4e-9c40-0f9f5f6a0001".into(), "7".into())
         );
-        assert_eq!((lazy.label("app"), lazy.label("app.kubernetes.io/name")), (Some("web"), Some("wéb")));
+        assert_eq!(
+            (lazy.label("app"), lazy.label("app.kubernetes.io/name")),
+            (Some("web"), Some("wéb"))
+        );
         assert_eq!(lazy.label("note"), None);
         assert_eq!(lazy.annotation("note").as_deref(), Some("say \"hi\"\n"));
         let mut labels: Vec<_> =
@@ -99,7 +102,9 @@ fn all_forms_of_an_object_read_the_same() {
         let anywhere = |path: &str| lazy.field(&path.parse().unwrap());
         assert_eq!((anywhere("spec"), anywhere("spec.nothing")), (None, None));
         let mut images = Vec::new();
-        lazy.fields(&FieldPath::of::<Pod>("spec.containers[*].image").unwrap(), |image| images.push(image));
+        lazy.fields(&FieldPath::of::<Pod>("spec.containers[*].image").unwrap(), |image| {
+            images.push(image)
+        });
         assert_eq!(images, ["one", "two"]);
         assert_eq!(*lazy.decode().unwrap(), typed);
         let slim: PartialObjectMeta<Pod> = lazy.decode_as().unwrap();
@@ -109,7 +114,8 @@ fn all_forms_of_an_object_read_the_same() {
 
         let mut text = b"before ".to_vec();
         lazy.write_json(&mut text).unwrap();
-        let written: Value = serde_json::from_slice(text.strip_prefix(b"before ").unwrap()).unwrap();
+        let written: Value =
+            serde_json::from_slice(text.strip_prefix(b"before ").unwrap()).unwrap();
         // Go writes what has no omitempty, such as `status: {}`.
         assert_eq!(serde_json::from_value::<Pod>(written.clone()).unwrap(), typed);
         assert_eq!((&written["kind"], &written["apiVersion"]), (&json!("Pod"), &json!("v1")));
@@ -123,7 +129,8 @@ fn what_is_no_object_is_refused() {
     for json in ["", "{}", "[]", "{\"metadata\":{}}", "{\"metadata\":{\"name\":\"a\"}} x"] {
         assert!(Lazy::<Pod>::from_json(json.as_bytes()).is_err(), "{json}");
     }
-    for bytes in [&b""[..], b"{}", b"k8s\0", b"k8s\0\x0a\x09\x0a\x02v1\x12\x03Pod\x12\x02\x0a\x05"] {
+    for bytes in [&b""[..], b"{}", b"k8s\0", b"k8s\0\x0a\x09\x0a\x02v1\x12\x03Pod\x12\x02\x0a\x05"]
+    {
         assert!(Lazy::<Pod>::from_protobuf(bytes).is_err(), "{bytes:?}");
     }
 }
@@ -171,7 +178,7 @@ async fn bytes_are_read_through_indexes_selectors_and_handlers() {
         soon(handler.synced()).await.unwrap();
         let (name, data) = seen.recv().await.unwrap();
         assert_eq!((name.as_str(), data.unwrap()["value"].as_str()), ("map-0", "value 0"));
-        let is_protobuf = matches!(lister.list()[0].wire(), Wire::Protobuf(..));
+        let is_protobuf = matches!(lister.list()[0].wire().encoding, Encoding::Protobuf(_));
         assert_eq!(is_protobuf, format == WireFormat::Auto);
         assert_eq!(lister.by_index(&by_value, "value 1").unwrap().len(), 2);
         assert_eq!(lister.by_index(&by_label, "odd").unwrap().len(), 2);
@@ -212,11 +219,12 @@ async fn custom_resources_are_kept_as_json() {
         kind: "Widget".into(),
         namespaced: true,
     };
-    let informer = factory.informer_as::<Lazy<DynamicObject>>(resource, InformerOptions::new()).unwrap();
+    let informer =
+        factory.informer_as::<Lazy<DynamicObject>>(resource, InformerOptions::new()).unwrap();
     factory.start();
     let lister = soon(informer.synced()).await.unwrap();
     let widget = &lister.list()[0];
-    assert!(matches!(widget.wire(), Wire::Json(_)));
+    assert_eq!(widget.wire().encoding, Encoding::Json);
     assert_eq!(widget.field(&"spec.size".parse().unwrap()).as_deref(), Some("3"));
     assert_eq!(widget.decode().unwrap().data["spec"]["size"], 3);
     soon(factory.shutdown()).await;
@@ -230,7 +238,10 @@ async fn metadata_is_kept_as_bytes_too() {
     factory.start();
     let lister = soon(informer.synced()).await.unwrap();
     let map = &lister.list()[0];
-    assert_eq!((map.label("half"), map.field(&"data.value".parse().unwrap())), (Some("even"), None));
+    assert_eq!(
+        (map.label("half"), map.field(&"data.value".parse().unwrap())),
+        (Some("even"), None)
+    );
     assert_eq!(map.decode().unwrap().metadata.name.as_deref(), Some("map-0"));
     soon(factory.shutdown()).await;
 }
@@ -253,7 +264,7 @@ async fn managed_fields_are_cut_out_of_the_bytes_unless_asked_for() {
             let lister = soon(informer.synced()).await.unwrap();
             let map = lister.list().remove(0);
             assert_eq!(map.decode().unwrap().metadata.managed_fields.is_some(), keep, "{format:?}");
-            let bytes = map.wire().bytes();
+            let bytes = map.wire().bytes;
             assert_eq!(memchr::memmem::find(bytes, b"somebody").is_some(), keep, "{format:?}");
             soon(factory.shutdown()).await;
         }

@@ -7,9 +7,12 @@ use std::time::Duration;
 
 use common::{config_map, gate, nobody, notes, noting, object, scripted, scripted_informer, soon};
 use futures_util::StreamExt;
-use informer::source::{Failure, KubeSource, ListRequest, ListStream, ListWatch, WatchRequest, WatchStream};
+use informer::source::{
+    Failure, KubeSource, ListRequest, ListStream, ListWatch, WatchRequest, WatchStream,
+};
 use informer::{
-    Error, InformerOptions, InformerState, Resource, Scope, SharedInformer, SharedInformerFactory, StopCause,
+    Error, InformerOptions, InformerState, Representation, Resource, Scope, SharedInformer,
+    SharedInformerFactory, StopCause,
 };
 use informer_testkit::{TestServer, Verb};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
@@ -50,7 +53,8 @@ async fn only_tasks(count: usize) {
 
 async fn g23_the_same_collection_is_the_same_informer_with_one_watch() {
     let server = TestServer::start().await.unwrap();
-    let factory = SharedInformerFactory::builder(server.client().unwrap()).namespace("default").build();
+    let factory =
+        SharedInformerFactory::builder(server.client().unwrap()).namespace("default").build();
     let first = factory.informer::<ConfigMap>().unwrap();
     let same = [
         factory.informer_with(options().namespace("default")).unwrap(),
@@ -58,7 +62,8 @@ async fn g23_the_same_collection_is_the_same_informer_with_one_watch() {
     ];
     let other = factory.informer_with(options().all_namespaces()).unwrap();
     let also_all = factory.informer_with(options().namespace("")).unwrap();
-    let labels = |text: &str| factory.informer_with(options().labels(text.parse().unwrap())).unwrap();
+    let labels =
+        |text: &str| factory.informer_with(options().labels(text.parse().unwrap())).unwrap();
     let (ab, ba) = (labels("a=1,b in (x,y)"), labels("b in (y,x),a=1"));
     factory.start();
     soon(factory.wait_for_sync()).await.unwrap();
@@ -93,12 +98,20 @@ async fn g23_contradictory_options_are_an_error_that_names_the_option() {
         (options().strict(), "strict"),
         (options().max_object_bytes(1), "max_object_bytes"),
         (options().transform("slim", |_| Ok(())), "transform"),
+        (
+            InformerOptions::of(Representation::custom("own", |raw| raw.wire.decode())),
+            "representation",
+        ),
     ] {
         let error = factory.informer_with(changed).unwrap_err();
-        assert!(matches!(error, Error::ConflictingOptions { option, .. } if option == name), "{error:?}");
+        assert!(
+            matches!(error, Error::ConflictingOptions { option, .. } if option == name),
+            "{error:?}"
+        );
         assert!(error.to_string().contains(name), "{error}");
     }
-    let (resource, dynamic) = (Resource::of::<ConfigMap>(), InformerOptions::<DynamicObject>::new());
+    let (resource, dynamic) =
+        (Resource::of::<ConfigMap>(), InformerOptions::<DynamicObject>::new());
     factory.dynamic(resource.clone(), dynamic.clone()).unwrap();
     let error = factory.dynamic(resource, dynamic.metadata_only()).unwrap_err();
     assert!(error.to_string().contains("metadata_only"), "{error}");
@@ -106,13 +119,16 @@ async fn g23_contradictory_options_are_an_error_that_names_the_option() {
 
 async fn g28_watches_shorter_than_ten_seconds_are_an_error() {
     let factory = nobody();
-    let (most, ten, second) = (Duration::from_millis(9999), Duration::from_secs(10), Duration::from_secs(1));
+    let (most, ten, second) =
+        (Duration::from_millis(9999), Duration::from_secs(10), Duration::from_secs(1));
     for range in [most..=ten, second..=second, ten..=second] {
         let error = factory.informer_with(options().watch_timeout(range)).unwrap_err();
         assert!(matches!(error, Error::InvalidOption { option: "watch_timeout", .. }), "{error:?}");
         let text = error.to_string();
         assert!(
-            text.contains("configmaps.v1 in") && text.contains("watch_timeout") && text.contains("10s"),
+            text.contains("configmaps.v1 in")
+                && text.contains("watch_timeout")
+                && text.contains("10s"),
             "{text}"
         );
     }
@@ -270,7 +286,8 @@ async fn g24_a_factory_that_is_dropped_takes_its_informers_with_it() {
 async fn g24_an_informer_outlives_its_factory_while_somebody_holds_it() {
     let server = TestServer::start().await.unwrap();
     let before = Handle::current().metrics().num_alive_tasks();
-    let factory = SharedInformerFactory::builder(kube::Client::new(server.service(), "default")).build();
+    let factory =
+        SharedInformerFactory::builder(kube::Client::new(server.service(), "default")).build();
     let informer = factory.informer::<ConfigMap>().unwrap();
     factory.start();
     drop(factory);
@@ -293,11 +310,14 @@ async fn g24_a_handler_that_keeps_a_lister_keeps_its_informer_until_it_is_remove
         let factory = nobody();
         let (source, mut script) = scripted();
         let options = options().streaming_lists(false);
-        let informer =
-            factory.informer_for(Resource::of::<ConfigMap>(), options, move |_, _, _| source).unwrap();
+        let informer = factory
+            .informer_for(Resource::of::<ConfigMap>(), options, move |_, _, _| source)
+            .unwrap();
         let (kept, (sender, mut heard)) = (informer.unsynced_store(), mpsc::unbounded_channel());
         let registration = informer
-            .add_handler(|h| h.on_event(move |event| _ = sender.send(format!("{event:?} of {}", kept.len()))))
+            .add_handler(|h| {
+                h.on_event(move |event| _ = sender.send(format!("{event:?} of {}", kept.len())))
+            })
             .unwrap();
         factory.start();
         let factory = (!remove).then_some(factory);
@@ -331,9 +351,10 @@ async fn g23_the_constructor_of_a_source_may_ask_the_factory_for_more() {
     factory.start();
     soon(informer.synced()).await.unwrap();
     assert_eq!(factory.statuses().len(), 2);
-    let again = factory.informer_for(Resource::of::<ConfigMap>(), options(), |_, _, _| -> KubeSource {
-        panic!("there is one already")
-    });
+    let again =
+        factory.informer_for(Resource::of::<ConfigMap>(), options(), |_, _, _| -> KubeSource {
+            panic!("there is one already")
+        });
     assert!(again.is_ok());
 }
 

@@ -1,4 +1,5 @@
-//! What is told of a panic in the user's code: by whom it was, never its text, which may quote an object (G34).
+//! What is told of a panic in the user's code: by whom it was, never its text, which may quote an
+//! object (G34).
 
 #[macro_use]
 mod common;
@@ -8,6 +9,7 @@ use std::sync::{LazyLock, Mutex};
 
 use common::{config_map, object, scripted, scripted_informer, soon, status_where, value_of};
 use futures_util::StreamExt;
+use informer::reflector::Phase;
 use informer::source::{Failure, ListRequest, ListStream, ListWatch, WatchRequest, WatchStream};
 use informer::workqueue::WorkQueue;
 use informer::{Event, EventHandler, Filtered, HandlerOptions, Index, InformerOptions, Resource};
@@ -77,7 +79,8 @@ fn at(line: u32) -> String {
 /// Nothing that anybody can read of it quotes an object.
 async fn tells_no_secret<T: Send + Sync + 'static>(informer: &SharedInformer<T>) {
     let status = informer.status();
-    let mut told = format!("{status:?} {status:#?} {status} {informer:?} {:?}", informer.unsynced_store());
+    let mut told =
+        format!("{status:?} {status:#?} {status} {informer:?} {:?}", informer.unsynced_store());
     for error in &status.recent_errors {
         told.push_str(&error.message);
     }
@@ -91,7 +94,7 @@ async fn tells_no_secret<T: Send + Sync + 'static>(informer: &SharedInformer<T>)
 /// The messages of a phase.
 async fn messages<T: Send + Sync + 'static>(
     informer: &SharedInformer<T>,
-    phase: &str,
+    phase: Phase,
     count: usize,
 ) -> Vec<String> {
     let enough = |status: &informer::Status| {
@@ -101,7 +104,8 @@ async fn messages<T: Send + Sync + 'static>(
         true => informer.status(),
         false => status_where(informer, enough).await,
     };
-    let mut messages: Vec<_> = status.recent_errors.into_iter().map(|error| error.message).collect();
+    let mut messages: Vec<_> =
+        status.recent_errors.into_iter().map(|error| error.message).collect();
     messages.sort();
     messages
 }
@@ -136,7 +140,7 @@ async fn g34_a_panic_of_a_handler_is_told_by_its_name_place_and_key() {
     for registration in &registrations {
         soon(registration.synced()).await.unwrap();
     }
-    let told = messages(&informer, "handler", 3).await;
+    let told = messages(&informer, Phase::Handler, 3).await;
     let expected = [("filtered", first + 4), ("handler 2", first + 1), ("printer", first)];
     for (message, (name, line)) in told.iter().zip(expected) {
         let begin = format!("{name} panicked on default/bad (added at {}", at(line));
@@ -152,7 +156,7 @@ async fn g34_a_panic_of_a_handler_is_told_by_its_name_place_and_key() {
     for registration in &registrations {
         soon(registration.remove()).await;
     }
-    let told = messages(&informer, "handler", 5).await;
+    let told = messages(&informer, Phase::Handler, 5).await;
     let begin = format!("handler 2 panicked when it was dropped (added at {}", at(first + 1));
     assert!(told.iter().any(|message| message.starts_with(&begin)), "{told:?}");
     assert!(!format!("{registrations:?}").contains(SECRET));
@@ -175,9 +179,11 @@ async fn g34_a_panic_of_an_index_is_told_by_its_name_place_and_key() {
     let late = soon(late).await.unwrap();
     assert_eq!(informer.unsynced_store().by_index(&late, SECRET).unwrap().len(), 0);
     let expected = [("added", first), ("late", first + 7), ("ready", first + 2)];
-    for (message, (name, line)) in messages(&informer, "index", 3).await.iter().zip(expected) {
-        let begin =
-            format!("index {name} panicked on default/bad, which it leaves out (made at {}", at(line));
+    for (message, (name, line)) in messages(&informer, Phase::Index, 3).await.iter().zip(expected) {
+        let begin = format!(
+            "index {name} panicked on default/bad, which it leaves out (made at {}",
+            at(line)
+        );
         assert!(message.starts_with(&begin), "{message} is not {begin}");
     }
     tells_no_secret(&informer).await;
@@ -238,11 +244,17 @@ impl ListWatch for Quoting {
 
 async fn g34_a_panic_of_a_source_is_told_without_its_text() {
     LazyLock::force(&LOG);
-    let informer =
-        SharedInformer::<ConfigMap>::new(Quoting, Resource::of::<ConfigMap>(), InformerOptions::new());
+    let informer = SharedInformer::<ConfigMap>::new(
+        Quoting,
+        Resource::of::<ConfigMap>(),
+        InformerOptions::new(),
+    );
     informer.start();
     let error = soon(informer.synced()).await.unwrap_err();
-    assert!(matches!(error, informer::Error::Stopped { cause: StopCause::Panicked, .. }), "{error}");
+    assert!(
+        matches!(error, informer::Error::Stopped { cause: StopCause::Panicked, .. }),
+        "{error}"
+    );
     assert!(!error.to_string().contains(SECRET));
     tells_no_secret(&informer).await;
     drop(scripted());

@@ -7,12 +7,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use common::{config_map, object, scripted, scripted_informer, soon, status_where, widget, widgets_crd};
+use common::{
+    config_map, object, scripted, scripted_informer, soon, status_where, widget, widgets_crd,
+};
 use futures_util::StreamExt;
+use informer::TransformError;
+use informer::reflector::Phase;
 use informer::source::{FailureKind, KubeSource};
 use informer::{
-    Decode, Error, Event, FinalState, InformerOptions, InformerState, Resource, Scope, SharedInformer,
-    SharedInformerFactory,
+    Error, Event, FinalState, InformerOptions, InformerState, Representation, Resource, Scope,
+    SharedInformer, SharedInformerFactory,
 };
 use informer_testkit::{Fault, Status, TestServer, Verb};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -83,9 +87,12 @@ async fn g32_a_typed_informer_waits_for_its_resource_and_outlives_its_removal() 
         .delete("customresourcedefinitions.apiextensions.k8s.io", "", "widgets.example.com")
         .unwrap();
     server.faults().cut_watches(informer_testkit::Cut::Close, None);
-    status_where(&widgets, |status| matches!(status.state, InformerState::Unavailable { .. })).await;
+    status_where(&widgets, |status| matches!(status.state, InformerState::Unavailable { .. }))
+        .await;
     // A real server deletes the objects first and tells; here the watch may just end.
-    let Some(Event::Deleted(gone)) = soon(events.next()).await else { panic!("a deletion was expected") };
+    let Some(Event::Deleted(gone)) = soon(events.next()).await else {
+        panic!("a deletion was expected")
+    };
     assert_eq!(gone.key.name(), "a");
     assert!(lister.is_empty());
 
@@ -145,7 +152,8 @@ async fn g32_an_outage_that_answers_404_to_everything_is_no_removal() {
     // What a load balancer says that has lost the server behind it.
     let outage = server.faults().inject(Fault::not_found());
     server.faults().cut_watches(informer_testkit::Cut::Close, None);
-    status_where(&widgets, |status| matches!(status.state, InformerState::Unavailable { .. })).await;
+    status_where(&widgets, |status| matches!(status.state, InformerState::Unavailable { .. }))
+        .await;
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert_eq!(lister.len(), 1, "no discovery has succeeded");
     assert!(matches!(widgets.status().state, InformerState::Unavailable { absent: 0, .. }));
@@ -153,7 +161,9 @@ async fn g32_an_outage_that_answers_404_to_everything_is_no_removal() {
     outage.lift();
     status_where(&widgets, |status| matches!(status.state, InformerState::Watching { .. })).await;
     server.cluster().create(&widget("b", 2)).unwrap();
-    let Some(Event::Added { key, .. }) = soon(events.next()).await else { panic!("nothing was deleted") };
+    let Some(Event::Added { key, .. }) = soon(events.next()).await else {
+        panic!("nothing was deleted")
+    };
     assert_eq!(key.name(), "b");
 }
 
@@ -162,16 +172,20 @@ async fn g33_a_transform_runs_once_per_version_before_anything_sees_it() {
     server.cluster().create(&config_map("a", "1")).unwrap();
     let runs = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&runs);
-    let options =
-        InformerOptions::<ConfigMap>::new().namespace("default").transform("redact", move |object| {
+    let options = InformerOptions::<ConfigMap>::new().namespace("default").transform(
+        "redact",
+        move |object| {
             counter.fetch_add(1, Ordering::Relaxed);
             object.data = Some([("value".to_owned(), "redacted".to_owned())].into());
             Ok(())
-        });
+        },
+    );
     let factory = factory(&server);
     let informer = factory.informer_with(options).unwrap();
     let index = informer
-        .add_index("value", |object: &ConfigMap, values| values.extend(Some(common::value_of(object))))
+        .add_index("value", |object: &ConfigMap, values| {
+            values.extend(Some(common::value_of(object)))
+        })
         .await
         .unwrap();
     let mut events = informer.events().unwrap();
@@ -195,16 +209,17 @@ async fn g33_transforms_that_fail_panic_or_change_the_identity_lose_their_object
     for name in ["fine", "fails", "panics", "renames", "revisions"] {
         server.cluster().create(&config_map(name, "1")).unwrap();
     }
-    let options = InformerOptions::<ConfigMap>::new().namespace("default").transform("picky", |object| {
-        match object.metadata.name.as_deref() {
-            Some("fails") => return Err("not this one".to_owned()),
-            Some("panics") => panic!("cannot stand it"),
-            Some("renames") => object.metadata.name = Some("other".to_owned()),
-            Some("revisions") => object.metadata.resource_version = None,
-            _ => {}
-        }
-        Ok(())
-    });
+    let options =
+        InformerOptions::<ConfigMap>::new().namespace("default").transform("picky", |object| {
+            match object.metadata.name.as_deref() {
+                Some("fails") => return Err(TransformError::new("not this one")),
+                Some("panics") => panic!("cannot stand it"),
+                Some("renames") => object.metadata.name = Some("other".to_owned()),
+                Some("revisions") => object.metadata.resource_version = None,
+                _ => {}
+            }
+            Ok(())
+        });
     let factory = factory(&server);
     let informer = factory.informer_with(options).unwrap();
     factory.start();
@@ -214,17 +229,21 @@ async fn g33_transforms_that_fail_panic_or_change_the_identity_lose_their_object
         status.stale.iter().map(|stale| (stale.key.name(), stale.cause.as_str())).collect();
     assert_eq!(causes[0], ("fails", "transform picky: not this one"));
     assert!(causes[1].1.contains("panicked"), "{causes:?}");
-    assert!(causes[2].1.contains("changed name") && causes[3].1.contains("changed name"), "{causes:?}");
-    assert!(status.recent_errors.iter().all(|error| error.phase == "transform"));
+    assert!(
+        causes[2].1.contains("changed name") && causes[3].1.contains("changed name"),
+        "{causes:?}"
+    );
+    assert!(status.recent_errors.iter().all(|error| error.phase == Phase::Transform));
 }
 
 async fn g33_the_identity_of_objects_is_checked_wherever_it_is_known() {
-    fn rename(meta: &mut ObjectMeta) -> Result<(), String> {
+    fn rename(meta: &mut ObjectMeta) -> Result<(), TransformError> {
         meta.name = Some("other".to_owned());
         Ok(())
     }
-    /// Whether an informer with these options keeps the one object of its list, and under which name.
-    async fn keeps<T: Decode>(options: InformerOptions<T>) -> bool {
+    /// Whether an informer with these options keeps the one object of its list, and under which
+    /// name.
+    async fn keeps<T: Send + Sync + 'static>(options: InformerOptions<T>) -> bool {
         let (source, mut script) = scripted();
         let options = options.streaming_lists(false);
         let informer = SharedInformer::<T>::new(source, Resource::of::<ConfigMap>(), options);
@@ -238,15 +257,16 @@ async fn g33_the_identity_of_objects_is_checked_wherever_it_is_known() {
             }
         }
     }
-    let typed = || InformerOptions::<ConfigMap>::new();
-    assert!(!keeps(typed().transform("rename", |it| rename(&mut it.metadata)).checked_identity()).await);
-    assert!(!keeps(typed().checked_identity().transform("rename", |it| rename(&mut it.metadata))).await);
-    assert!(keeps(typed().checked_identity().transform("nothing", |_| Ok(()))).await);
-    let dynamic = InformerOptions::<DynamicObject>::new();
+    let typed = || InformerOptions::<ConfigMap>::of(Representation::typed());
+    assert!(!keeps(typed().transform("rename", |it| rename(&mut it.metadata))).await);
+    assert!(keeps(typed().transform("nothing", |_| Ok(()))).await);
+    let dynamic = InformerOptions::of(Representation::dynamic());
     assert!(!keeps(dynamic.transform("rename", |it| rename(&mut it.metadata))).await);
 
-    // What has no metadata, or does not say that it has, can change it for nobody: keys are the store's own.
-    assert!(keeps(typed().transform("rename", |it| rename(&mut it.metadata))).await);
+    // What has no metadata, or does not say that it has, can change it for nobody: keys are the
+    // store's own.
+    let any = InformerOptions::<ConfigMap>::new();
+    assert!(keeps(any.transform("rename", |it| rename(&mut it.metadata))).await);
     let value = InformerOptions::<serde_json::Value>::new();
     let change = |it: &mut serde_json::Value| {
         it["metadata"]["name"] = "other".into();
@@ -276,7 +296,8 @@ async fn g33_the_factorys_metadata_transform_reaches_typed_dynamic_and_metadata_
     assert_eq!(held.metadata.annotations, None);
     let held = soon(metadata.synced()).await.unwrap().find("default", "a").unwrap();
     assert_eq!(held.metadata.annotations, None);
-    let held: Arc<DynamicObject> = soon(dynamic.synced()).await.unwrap().find("default", "a").unwrap();
+    let held: Arc<DynamicObject> =
+        soon(dynamic.synced()).await.unwrap().find("default", "a").unwrap();
     assert_eq!(held.metadata.annotations, None);
     assert_eq!(held.types.as_ref().map(|types| types.kind.as_str()), Some("ConfigMap"));
 }
@@ -294,13 +315,14 @@ async fn g31_errors_say_what_to_do() {
     ] {
         let server = TestServer::start().await.unwrap();
         let factory = factory(&server);
-        let informer =
-            factory.informer_with(InformerOptions::<ConfigMap>::new().streaming_lists(false)).unwrap();
+        let informer = factory
+            .informer_with(InformerOptions::<ConfigMap>::new().streaming_lists(false))
+            .unwrap();
         server.faults().inject(fault);
         factory.start();
         let status = status_where(&informer, |status| !status.recent_errors.is_empty()).await;
         let error = &status.recent_errors[0];
-        assert_eq!(error.phase, "list");
+        assert_eq!(error.phase, Phase::List);
         assert!(
             phrases.iter().all(|phrase| error.message.contains(phrase)),
             "{phrases:?}: {}",
@@ -319,7 +341,7 @@ async fn g31_failures_of_a_streaming_list_are_failures_of_a_list() {
     let informer = factory.informer::<ConfigMap>().unwrap();
     factory.start();
     let status = status_where(&informer, |status| !status.recent_errors.is_empty()).await;
-    assert_eq!(status.recent_errors[0].phase, "list", "{status:?}");
+    assert_eq!(status.recent_errors[0].phase, Phase::List, "{status:?}");
     assert!(!status.has_synced);
 }
 
@@ -331,7 +353,8 @@ async fn g31_an_unreachable_server_is_named_and_asked_about() {
     let informer = factory.informer::<ConfigMap>().unwrap();
     factory.start();
     let status =
-        status_where(&informer, |status| matches!(status.state, InformerState::BackingOff { .. })).await;
+        status_where(&informer, |status| matches!(status.state, InformerState::BackingOff { .. }))
+            .await;
     assert!(status.recent_errors[0].message.contains("API server running"), "{status:?}");
     assert!(status.to_string().contains("attempt 1 failed"), "{status}");
 }
@@ -345,15 +368,19 @@ async fn g31_the_status_tells_each_state_and_its_stream_ends_with_the_informer()
     tokio::task::yield_now().await;
     script.fail(FailureKind::Server, "list: 500 on fire").await;
     let waiting =
-        status_where(&informer, |status| matches!(status.state, InformerState::BackingOff { .. })).await;
+        status_where(&informer, |status| matches!(status.state, InformerState::BackingOff { .. }))
+            .await;
     assert!(
-        waiting.to_string().contains("configmaps.v1 in the whole cluster: attempt 1 failed, next in 0."),
+        waiting
+            .to_string()
+            .contains("configmaps.v1 in the whole cluster: attempt 1 failed, next in 0."),
         "{waiting}"
     );
     script.list(9, &[]).await;
     let (_, _feed) = script.watch().await;
     let watching =
-        status_where(&informer, |status| matches!(status.state, InformerState::Watching { .. })).await;
+        status_where(&informer, |status| matches!(status.state, InformerState::Watching { .. }))
+            .await;
     assert!(watching.to_string().contains("watching at version 9, 0 objects"), "{watching}");
     assert_eq!((watching.counters.lists, watching.counters.watches), (2, 1));
     informer.stop().await;
@@ -369,7 +396,8 @@ async fn g34_tokens_and_contents_never_show() {
     let mut bad = config_map("bad", "hunter2");
     bad["data"] = json!({ "value": "hunter2" });
     server.cluster().create(&bad).unwrap();
-    let factory = SharedInformerFactory::builder(server.client_for("tok3n-hunter2").unwrap()).build();
+    let factory =
+        SharedInformerFactory::builder(server.client_for("tok3n-hunter2").unwrap()).build();
     let informer = factory.informer::<ConfigMap>().unwrap();
     let registration = informer.add_handler(|h| h.on_add(|_, _| ())).unwrap();
     let mut stream = informer.events().unwrap();
@@ -380,10 +408,16 @@ async fn g34_tokens_and_contents_never_show() {
     server.faults().inject(Fault::expired().on(Verb::Watch).times(1));
     server.faults().cut_watches(informer_testkit::Cut::Reset, None);
     let status =
-        status_where(&informer, |status| matches!(status.state, InformerState::BackingOff { .. })).await;
+        status_where(&informer, |status| matches!(status.state, InformerState::BackingOff { .. }))
+            .await;
     let error = factory.for_resource("", "v1", "nonsense").await.unwrap_err();
-    let source = KubeSource::new(server.client().unwrap(), Resource::of::<ConfigMap>(), Scope::all());
-    let alone = SharedInformer::<ConfigMap>::new(source, Resource::of::<ConfigMap>(), InformerOptions::new());
+    let source =
+        KubeSource::new(server.client().unwrap(), Resource::of::<ConfigMap>(), Scope::all());
+    let alone = SharedInformer::<ConfigMap>::new(
+        source,
+        Resource::of::<ConfigMap>(),
+        InformerOptions::new(),
+    );
     let shown = format!(
         "{informer:?} {factory:?} {lister:?} {event:?} {registration:?} {stream:?} {status:?} {status} {error:?} {error} {alone:?} {:?}",
         lister.snapshot(),

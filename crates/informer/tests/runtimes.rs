@@ -10,11 +10,14 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use common::{Script, many_threads, nobody, note, object, one_thread, scripted, scripted_informer, soon};
+use common::{
+    Script, many_threads, nobody, note, object, one_thread, scripted, scripted_informer, soon,
+};
 use futures_util::StreamExt;
 use informer::source::{Failure, ListRequest, ListStream, ListWatch, WatchRequest, WatchStream};
 use informer::{
-    Error, InformerOptions, InformerState, Resource, SharedInformer, SharedInformerFactory, StopCause,
+    Error, InformerOptions, InformerState, Removal, Representation, Resource, SharedInformer,
+    SharedInformerFactory, StopCause,
 };
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 
@@ -26,13 +29,15 @@ run_tests! {
 fn informer_of(factory: &SharedInformerFactory) -> (SharedInformer<ConfigMap>, Script) {
     let (source, script) = scripted();
     let options = InformerOptions::new().streaming_lists(false);
-    let informer = factory.informer_for(Resource::of::<ConfigMap>(), options, move |_, _, _| source).unwrap();
+    let informer =
+        factory.informer_for(Resource::of::<ConfigMap>(), options, move |_, _, _| source).unwrap();
     (informer, script)
 }
 
 fn is_runtime_ended(error: &Error) -> bool {
     let text = error.to_string();
-    let says = text.contains("because its tokio runtime has ended; build client, factory and informers");
+    let says =
+        text.contains("because its tokio runtime has ended; build client, factory and informers");
     assert!(says, "{text}");
     matches!(error, Error::Stopped { cause: StopCause::RuntimeEnded, .. })
 }
@@ -60,8 +65,14 @@ fn g31_an_informer_whose_runtime_has_ended_is_stopped_and_says_why() {
             assert_eq!((lister.state(), lister.len()), (ENDED, 1));
             let status = informer.status();
             assert_eq!(status.state, ENDED);
-            assert!(status.to_string().contains("stopped, because its tokio runtime has ended"), "{status}");
-            assert_eq!(status.recent_errors.last().unwrap().phase, "runtime");
+            assert!(
+                status.to_string().contains("stopped, because its tokio runtime has ended"),
+                "{status}"
+            );
+            assert_eq!(
+                status.recent_errors.last().unwrap().phase,
+                informer::reflector::Phase::Runtime
+            );
             let last = soon(informer.status_changes().collect::<Vec<_>>()).await.pop();
             assert_eq!(last.unwrap().state, ENDED);
             // Although it was synced, when it ran.
@@ -132,7 +143,7 @@ impl Drop for SlowToDrop {
 }
 
 #[test]
-fn g31_a_handler_that_is_dropped_before_its_informer_says_why() {
+fn g31_a_source_whose_drop_blocks_keeps_the_end_from_nobody() {
     let first = many_threads().enable_all().build().unwrap();
     let (dropped, waits) = channel::<()>();
     let entered = first.enter();
@@ -147,8 +158,9 @@ fn g31_a_handler_that_is_dropped_before_its_informer_says_why() {
     first.shutdown_background();
     one_thread().enable_all().build().unwrap().block_on(async {
         assert!(is_runtime_ended(&soon(registration.synced()).await.unwrap_err()));
-        drop(dropped);
         assert!(is_runtime_ended(&soon(informer.synced()).await.unwrap_err()));
+        assert_eq!(soon(registration.remove()).await, Removal::Removed, "the handler is dropped");
+        drop(dropped);
     });
 }
 
@@ -176,28 +188,31 @@ fn g31_what_starts_after_its_runtime_has_ended_says_so() {
 
 async fn g31_a_task_that_panicked_is_told_to_all_who_ask() {
     struct Panics;
-    impl informer::Decode for Panics {
-        fn decode(_: informer::decode::RawObject<'_>) -> Result<Self, informer::decode::DecodeError> {
-            Ok(Self)
-        }
-    }
     let factory = nobody();
     let (source, mut script) = scripted();
-    let options = || InformerOptions::<Panics>::new().streaming_lists(false);
+    let options = || {
+        InformerOptions::of(Representation::custom("panics", |_| Ok(Panics))).streaming_lists(false)
+    };
     let resource = Resource::of::<ConfigMap>;
     let informer = factory.informer_for(resource(), options(), move |_, _, _| source).unwrap();
     factory.start();
     script.list(9, &[object("a", 1, "1")]).await;
     let lister = soon(informer.synced()).await.unwrap();
     // What comes next is a bug of its source.
-    let common::Call::Watch(_, reply) = soon(script.call()).await else { unreachable!("a watch comes next") };
+    let common::Call::Watch(_, reply) = soon(script.call()).await else {
+        unreachable!("a watch comes next")
+    };
     let broken = futures_util::stream::poll_fn(|_| panic!("a bug"));
     _ = reply.send(Ok(WatchStream(broken.boxed())));
     assert!(script.is_over().await);
-    common::status_where(&informer, |status| matches!(status.state, InformerState::Stopped { .. })).await;
+    common::status_where(&informer, |status| matches!(status.state, InformerState::Stopped { .. }))
+        .await;
     assert_eq!(lister.state(), InformerState::Stopped { cause: StopCause::Panicked });
     let text = soon(informer.synced()).await.unwrap_err().to_string();
-    assert!(text.contains("has stopped, because its task panicked") && !text.contains("a bug"), "{text}");
+    assert!(
+        text.contains("has stopped, because its task panicked") && !text.contains("a bug"),
+        "{text}"
+    );
     assert_eq!(soon(factory.wait_for_sync()).await.unwrap_err().to_string(), text);
     // Asked for again, it is another.
     let (source, mut script) = scripted();

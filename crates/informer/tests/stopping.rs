@@ -6,9 +6,13 @@ mod common;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Script, config_map, gate, nobody, notes, noting, object, scripted, scripted_informer, soon};
+use common::{
+    Script, config_map, gate, nobody, notes, noting, object, scripted, scripted_informer, soon,
+};
 use futures_util::FutureExt;
-use informer::{InformerOptions, InformerState, Resource, SharedInformer, SharedInformerFactory, StopCause};
+use informer::{
+    InformerOptions, InformerState, Resource, SharedInformer, SharedInformerFactory, StopCause,
+};
 use informer_testkit::{TestServer, Verb};
 use k8s_openapi::api::core::v1::ConfigMap;
 use tokio::runtime::Handle;
@@ -28,10 +32,13 @@ run_tests! {
 const DEADLINE: Duration = Duration::from_secs(5);
 
 /// An informer with a callback that blocks.
-async fn blocked_in(factory: &SharedInformerFactory) -> (SharedInformer<ConfigMap>, Script, common::Gate) {
+async fn blocked_in(
+    factory: &SharedInformerFactory,
+) -> (SharedInformer<ConfigMap>, Script, common::Gate) {
     let (source, mut script) = scripted();
     let options = InformerOptions::new().streaming_lists(false);
-    let informer = factory.informer_for(Resource::of::<ConfigMap>(), options, move |_, _, _| source).unwrap();
+    let informer =
+        factory.informer_for(Resource::of::<ConfigMap>(), options, move |_, _, _| source).unwrap();
     let (mut blocked, mut wait) = gate();
     informer.add_handler(|h| h.on_event(move |_| wait())).unwrap();
     factory.start();
@@ -76,7 +83,9 @@ async fn g24_a_shutdown_waits_for_informers_that_were_stopped_alone() {
             // The factory finds out that it needs another.
             let (source, _) = scripted();
             let options = InformerOptions::<ConfigMap>::new().streaming_lists(false);
-            factory.informer_for(Resource::of::<ConfigMap>(), options, move |_, _, _| source).unwrap();
+            factory
+                .informer_for(Resource::of::<ConfigMap>(), options, move |_, _, _| source)
+                .unwrap();
         }
         let mut shutdown = Box::pin(factory.shutdown());
         assert_waits(&mut shutdown, "a callback of the stopped informer runs").await;
@@ -85,8 +94,8 @@ async fn g24_a_shutdown_waits_for_informers_that_were_stopped_alone() {
     }
 }
 
-/// A callback stops, and then blocks. Had it waited for itself until the deadline, it would have been abandoned then, and
-/// who stops from outside would not wait for it.
+/// A callback stops, and then blocks. Had it waited for itself until the deadline, it would have
+/// been abandoned then, and who stops from outside would not wait for it.
 async fn stopped_inside<S>(
     stop: impl FnOnce(SharedInformer<ConfigMap>, SharedInformerFactory) -> S + Send + 'static,
 ) where
@@ -95,7 +104,8 @@ async fn stopped_inside<S>(
     let factory = nobody();
     let (source, mut script) = scripted();
     let options = InformerOptions::new().streaming_lists(false);
-    let informer = factory.informer_for(Resource::of::<ConfigMap>(), options, move |_, _, _| source).unwrap();
+    let informer =
+        factory.informer_for(Resource::of::<ConfigMap>(), options, move |_, _, _| source).unwrap();
     let (sender, mut told) = mpsc::unbounded_channel();
     let (mut stopped, mut wait) = gate();
     let (inner, outer, seen) = (informer.clone(), factory.clone(), informer.clone());
@@ -161,7 +171,8 @@ async fn g24_two_callbacks_may_stop_at_once() {
 
 async fn g24_what_was_stopped_alone_comes_back_with_a_fresh_list_and_fresh_handlers() {
     let server = TestServer::start().await.unwrap();
-    let factory = SharedInformerFactory::builder(kube::Client::new(server.service(), "default")).build();
+    let factory =
+        SharedInformerFactory::builder(kube::Client::new(server.service(), "default")).build();
     factory.start();
     server.cluster().create(&config_map("a", "1")).unwrap();
     let lists = || server.requests().verb(Verb::List).resource("configmaps").len();

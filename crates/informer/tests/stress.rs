@@ -54,7 +54,8 @@ async fn come_and_go(informer: SharedInformer<ConfigMap>, wrong: Arc<AtomicUsize
         let check = move |event: &Event<ConfigMap>| {
             wrong.fetch_add(usize::from(!history.note(event)), Ordering::Relaxed);
         };
-        let Ok(registration) = informer.add_handler(|h| h.capacity(1 + number).on_event(check)) else {
+        let Ok(registration) = informer.add_handler(|h| h.capacity(1 + number).on_event(check))
+        else {
             return;
         };
         if registration.synced().await.is_err() {
@@ -91,7 +92,11 @@ async fn g03_g17_g18_g24_registrations_come_and_go_during_churn_and_a_stop_ends_
     for task in tasks {
         soon(task).await.unwrap();
     }
-    assert_eq!(wrong.load(Ordering::Relaxed), 0, "events that break the history of their registration");
+    assert_eq!(
+        wrong.load(Ordering::Relaxed),
+        0,
+        "events that break the history of their registration"
+    );
     drop(informer);
     soon(async {
         while Handle::current().metrics().num_alive_tasks() > 0 {

@@ -9,7 +9,8 @@ use common::{LONG, Script, gate, nobody, object, scripted, scripted_informer, so
 use futures_util::{FutureExt, StreamExt};
 use informer::source::FailureKind;
 use informer::{
-    Error, InformerOptions, InformerState, Resource, SharedInformer, SharedInformerFactory, StopCause,
+    Error, InformerOptions, InformerState, Resource, SharedInformer, SharedInformerFactory,
+    StopCause,
 };
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use tokio::time::Instant;
@@ -33,10 +34,14 @@ run_tests! {
 
 const SECOND: Duration = Duration::from_secs(1);
 
-fn scripted_in(factory: &SharedInformerFactory, namespace: &str) -> (SharedInformer<ConfigMap>, Script) {
+fn scripted_in(
+    factory: &SharedInformerFactory,
+    namespace: &str,
+) -> (SharedInformer<ConfigMap>, Script) {
     let (source, script) = scripted();
     let options = InformerOptions::new().streaming_lists(false).namespace(namespace);
-    let informer = factory.informer_for(Resource::of::<ConfigMap>(), options, move |_, _, _| source).unwrap();
+    let informer =
+        factory.informer_for(Resource::of::<ConfigMap>(), options, move |_, _, _| source).unwrap();
     (informer, script)
 }
 
@@ -144,7 +149,10 @@ async fn g19_the_deadline_of_handlers_names_the_handler() {
     let own = printer.synced_within(Duration::from_millis(20)).await.unwrap_err();
     assert!(own.to_string().contains("handler printer of configmaps.v1 in namespace a"), "{own}");
     let error = factory.wait_for_handlers_within(Duration::from_millis(20)).await.unwrap_err();
-    assert!(error.to_string().contains("handler printer of configmaps.v1 in namespace a"), "{error}");
+    assert!(
+        error.to_string().contains("handler printer of configmaps.v1 in namespace a"),
+        "{error}"
+    );
     blocked.open_once();
     soon(factory.wait_for_handlers()).await.unwrap();
     printer.synced_within(Duration::from_secs(30)).await.unwrap();

@@ -65,7 +65,8 @@ async fn g26_lists_climb_down_the_ladder_of_versions() {
     // 410 in the stream: a relist at the last version seen.
     let fault = server.faults().inject(Fault::expired().on(Verb::Watch).times(1));
     server.faults().cut_watches(Cut::Close, None);
-    status_where(&informer, |status| status.counters.lists == 2 && is_watching(&status.state)).await;
+    status_where(&informer, |status| status.counters.lists == 2 && is_watching(&status.state))
+        .await;
     assert_eq!(fault.hits(), 1);
     assert_eq!(versions(&server, Verb::List), ["0", seen.as_str()]);
 
@@ -73,7 +74,8 @@ async fn g26_lists_climb_down_the_ladder_of_versions() {
     server.faults().inject(Fault::expired().on(Verb::Watch).times(1));
     server.faults().inject(Fault::expired().on(Verb::List).times(1));
     server.faults().cut_watches(Cut::Close, None);
-    status_where(&informer, |status| status.counters.lists == 4 && is_watching(&status.state)).await;
+    status_where(&informer, |status| status.counters.lists == 4 && is_watching(&status.state))
+        .await;
     assert_eq!(versions(&server, Verb::List)[1..], [seen.as_str(), seen.as_str(), ""]);
     factory.shutdown().await;
 }
@@ -92,7 +94,8 @@ async fn g26_g27_streaming_lists_start_without_a_version_and_go_on_from_the_last
     reaches(&informer, &seen).await;
     server.faults().inject(Fault::expired().on(Verb::Watch).times(1));
     server.faults().cut_watches(Cut::Reset, None);
-    status_where(&informer, |status| status.counters.watches == 3 && is_watching(&status.state)).await;
+    status_where(&informer, |status| status.counters.watches == 3 && is_watching(&status.state))
+        .await;
     assert_eq!(versions(&server, Verb::Watch), ["", seen.as_str(), seen.as_str()]);
     let streaming = server.requests().verb(Verb::Watch).parameter("sendInitialEvents");
     assert_eq!(streaming, ["true", "", "true"]);
@@ -136,7 +139,10 @@ async fn g28_retry_after_is_obeyed_and_kubes_own_retries_are_kept_out() {
         factory.start();
         let backing_off = status_where(&informer, |status| status.counters.errors == 1).await;
         assert_eq!(versions(&server, Verb::List).len(), 1);
-        assert!(matches!(backing_off.state, InformerState::BackingOff { attempt: 1, .. }), "{backing_off}");
+        assert!(
+            matches!(backing_off.state, InformerState::BackingOff { attempt: 1, .. }),
+            "{backing_off}"
+        );
         soon(informer.synced()).await.unwrap();
         assert!(begun.elapsed() >= Duration::from_secs(240), "{:?}", begun.elapsed());
         assert_eq!(versions(&server, Verb::List).len(), 3, "one request per attempt");
@@ -159,9 +165,11 @@ async fn g28_kubes_retries_are_kept_out_of_real_clients_too() {
 async fn g28_a_retry_after_that_is_a_date_is_obeyed_up_to_five_minutes() {
     // On the server's clock, if it tells it; and no longer than 5 minutes, whatever it says.
     let date = |seconds| httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(seconds));
-    for (date_now, until, least) in
-        [(Some(date(7200)), date(7200 + 120), 120), (None, date(100_000), 300), (None, date(200_000), 300)]
-    {
+    for (date_now, until, least) in [
+        (Some(date(7200)), date(7200 + 120), 120),
+        (None, date(100_000), 300),
+        (None, date(200_000), 300),
+    ] {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let noted = Arc::clone(&asked);
         let service = tower::service_fn(move |_: http::Request<kube::client::Body>| {
@@ -198,7 +206,8 @@ async fn g28_an_unreachable_server_is_not_asked_hot_and_comes_back() {
     server.faults().refuse_connections();
     server.faults().reset_connections();
     server.faults().cut_watches(Cut::Reset, None);
-    status_where(&informer, |status| matches!(status.state, InformerState::BackingOff { .. })).await;
+    status_where(&informer, |status| matches!(status.state, InformerState::BackingOff { .. }))
+        .await;
     tokio::time::sleep(Duration::from_secs(300)).await;
     let asked = informer.status().counters.watches - before;
     assert!((10..=30).contains(&asked), "{asked} requests in 5 minutes");
@@ -240,8 +249,7 @@ async fn g26_a_restored_backup_is_noticed_and_relisted_at_the_newest() {
 async fn managed_fields_are_dropped_unless_asked_for() {
     let server = TestServer::start().await.unwrap();
     let mut object = config_map("a", "1");
-    object["metadata"]["managedFields"] =
-        serde_json::json!([{ "manager": "me", "operation": "Update", "fieldsV1": { "f:data": {} } }]);
+    object["metadata"]["managedFields"] = serde_json::json!([{ "manager": "me", "operation": "Update", "fieldsV1": { "f:data": {} } }]);
     server.cluster().create(&object).unwrap();
     for keep in [false, true] {
         let options = InformerOptions::<ConfigMap>::new();

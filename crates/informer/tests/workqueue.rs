@@ -311,7 +311,10 @@ async fn failures_and_panics_are_tried_again_as_the_limiter_says() {
         }
     };
     soon(queue.run_workers(2, work)).await;
-    assert_eq!(*calls.lock().unwrap(), [0, 1, 1 + 2, 1 + 2 + 100, 1 + 2 + 100 + 1].map(|at| (1, ms(at))));
+    assert_eq!(
+        *calls.lock().unwrap(),
+        [0, 1, 1 + 2, 1 + 2 + 100, 1 + 2 + 100 + 1].map(|at| (1, ms(at)))
+    );
 }
 
 async fn workers_that_are_dropped_let_go_of_their_keys() {
@@ -331,7 +334,8 @@ async fn workers_that_are_dropped_let_go_of_their_keys() {
     assert_eq!(soon(queue.next()).await.map(|item| *item), Some(1));
 }
 
-/// Four workers and two adders: every key is worked on after its last add, and never by two at once.
+/// Four workers and two adders: every key is worked on after its last add, and never by two at
+/// once.
 async fn no_key_is_lost_and_none_is_with_two_workers() {
     const KEYS: u32 = 50;
     const ROUNDS: u32 = 200;
@@ -343,7 +347,8 @@ async fn no_key_is_lost_and_none_is_with_two_workers() {
     let work = {
         let (asked, seen) = (Arc::clone(&asked), Arc::clone(&seen));
         move |key: u32| {
-            let (asked, seen, in_work) = (Arc::clone(&asked), Arc::clone(&seen), Arc::clone(&in_work));
+            let (asked, seen, in_work) =
+                (Arc::clone(&asked), Arc::clone(&seen), Arc::clone(&in_work));
             async move {
                 assert!(in_work.lock().unwrap().insert(key), "two workers have {key}");
                 let version = asked[key as usize].load(Ordering::SeqCst);
@@ -360,7 +365,11 @@ async fn no_key_is_lost_and_none_is_with_two_workers() {
             for round in 0..ROUNDS {
                 for key in 0..KEYS {
                     asked[key as usize].fetch_add(1, Ordering::SeqCst);
-                    if (key + round + adder) % 3 == 0 { queue.add_after(key, ms(1)) } else { queue.add(key) }
+                    if (key + round + adder) % 3 == 0 {
+                        queue.add_after(key, ms(1))
+                    } else {
+                        queue.add(key)
+                    }
                 }
                 tokio::task::yield_now().await;
             }

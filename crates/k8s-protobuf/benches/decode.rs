@@ -49,7 +49,8 @@ impl Case {
     fn new(object: &Value) -> Self {
         let mut body = Vec::new();
         encode::object(object, &mut body).expect("a pod");
-        let (kind, message) = Envelope::parse(&body).and_then(|envelope| envelope.message()).expect("a pod");
+        let (kind, message) =
+            Envelope::parse(&body).and_then(|envelope| envelope.message()).expect("a pod");
         let json = serde_json::to_vec(object).expect("a value");
         Self { kind, message: message.to_vec(), json }
     }

@@ -22,7 +22,8 @@ fn json(c: &mut Criterion) {
     for (name, object) in [("pod with managedFields", &whole), ("pod", &bare)] {
         let mut body = Vec::new();
         encode::object(object, &mut body).expect("a pod");
-        let (kind, message) = Envelope::parse(&body).and_then(|envelope| envelope.message()).expect("a pod");
+        let (kind, message) =
+            Envelope::parse(&body).and_then(|envelope| envelope.message()).expect("a pod");
         let mut group = c.benchmark_group(name);
         let mut out = Vec::new();
         message_to_json(kind, message, &mut out).expect("a pod");
@@ -47,7 +48,9 @@ fn json(c: &mut Criterion) {
                 encode::message(kind, black_box(object), &mut written).expect("a pod");
             });
         });
-        for path in ["spec.nodeName", "metadata.labels['team']", "status.phase", "spec.containers[*].image"] {
+        for path in
+            ["spec.nodeName", "metadata.labels['team']", "status.phase", "spec.containers[*].image"]
+        {
             let path = FieldPath::of(kind, path).expect("a path");
             group.bench_function(path.to_string(), |b| {
                 b.iter(|| path.read(black_box(message)).expect("a pod"))

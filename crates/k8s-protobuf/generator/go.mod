@@ -1,4 +1,4 @@
-module github.com/informer-rs/informer/crates/k8s-protobuf/generator
+module example.com/informer/crates/k8s-protobuf/generator
 
 go 1.26.0
 

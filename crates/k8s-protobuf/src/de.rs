@@ -12,24 +12,25 @@ mod value;
 
 use serde::de::DeserializeOwned;
 
-use crate::{Envelope, Error, Kind, canonical};
+use crate::{Envelope, Error, Kind};
 use fault::Fault;
 use value::De;
 
-/// As many objects and arrays may stand in one another; serde_json has the same limit.
+/// Limit of nested objects and arrays; serde_json has the same.
 pub(crate) const MAX_DEPTH: u8 = 128;
 
-/// Decodes an object or a list with its envelope, as the body of an answer has it, into any type that decodes from the
-/// object's JSON: those of k8s-openapi, kube's `PartialObjectMeta` and `DynamicObject`, `serde_json::Value`, a struct of
-/// your own. The outcome is the same as from JSON. A struct with some of the fields costs what these cost; all else is
-/// skipped without work.
+/// Decodes an object or a list with its envelope, as in the body of an answer, into any type that
+/// decodes from the object's JSON: those of k8s-openapi, kube's `PartialObjectMeta` and
+/// `DynamicObject`, `serde_json::Value`, a struct of your own. The outcome is the same as from
+/// JSON. A struct with few fields costs only these; other fields are skipped without decoding.
 ///
-/// `apiVersion` and `kind` are those of the envelope. Fields that the table does not know are skipped. Fields in another
-/// order than that of their numbers, which no server sends, take longer and a copy.
+/// `apiVersion` and `kind` are those of the envelope. Fields that the table does not know are
+/// skipped. Fields out of the order of their numbers, or repeated though they are singular, are an
+/// error wherever they are read: protobuf allows them, and no server writes them.
 ///
 /// # Errors
-/// When the bytes have no envelope or are malformed, the kind is not in the table, or the object does not fit the type:
-/// then with the path of the field, and without its value.
+/// When the bytes have no envelope or are malformed, the kind is not in the table, or the object
+/// does not fit the type: then with the path of the field, and without its value.
 ///
 /// # Examples
 /// ```
@@ -61,12 +62,13 @@ pub fn from_slice<T: DeserializeOwned + 'static>(bytes: &[u8]) -> Result<T, Erro
     decode(kind, !envelope.api_version.is_empty(), message)
 }
 
-/// Decodes the message of an object of this kind, without an envelope: an item of a list, or what
-/// [`Envelope::message`] returned. Else as [`from_slice`]; `apiVersion` and `kind` are those of `kind`.
+/// Decodes the message of an object of this kind without an envelope: an item of a list, or what
+/// [`Envelope::message`] returned. Otherwise as [`from_slice`]; `apiVersion` and `kind` are those
+/// of `kind`.
 ///
 /// # Errors
-/// When the message is malformed, or the object does not fit the type: then with the path of the field, and without its
-/// value.
+/// When the message is malformed, or the object does not fit the type: then with the path of the
+/// field, and without its value.
 ///
 /// # Examples
 /// ```
@@ -84,8 +86,8 @@ pub fn from_message<T: DeserializeOwned + 'static>(kind: Kind, message: &[u8]) -
     decode(kind, true, message)
 }
 
-/// The metadata of a `PartialObjectMetadata`, from its message. `None` for what servers do not write, which is for
-/// [`from_message`] to decode, or to say what is wrong with it.
+/// The metadata of a `PartialObjectMetadata`, from its message. `None` if the message is not as
+/// servers write it: [`from_message`] then decodes it, or says what is wrong.
 ///
 /// # Examples
 /// ```
@@ -106,7 +108,11 @@ pub fn partial_metadata(
     direct::partial_metadata(kind, message)
 }
 
-fn decode<T: DeserializeOwned + 'static>(kind: Kind, is_versioned: bool, message: &[u8]) -> Result<T, Error> {
+fn decode<T: DeserializeOwned + 'static>(
+    kind: Kind,
+    is_versioned: bool,
+    message: &[u8],
+) -> Result<T, Error> {
     #[cfg(feature = "k8s-openapi")]
     if let Some(object) = direct::object(kind, message) {
         return Ok(object);
@@ -114,15 +120,12 @@ fn decode<T: DeserializeOwned + 'static>(kind: Kind, is_versioned: bool, message
     by_serde(kind, is_versioned, message)
 }
 
-fn by_serde<T: DeserializeOwned>(kind: Kind, is_versioned: bool, message: &[u8]) -> Result<T, Error> {
-    match T::deserialize(De::object(kind, is_versioned, message, 0)) {
-        Ok(value) => Ok(value),
-        Err(fault) if fault.is_unordered() => {
-            let message = canonical::message(kind.message(), message)?;
-            Ok(T::deserialize(De::object(kind, is_versioned, &message, 0))?)
-        }
-        Err(fault) => Err(fault.into()),
-    }
+fn by_serde<T: DeserializeOwned>(
+    kind: Kind,
+    is_versioned: bool,
+    message: &[u8],
+) -> Result<T, Error> {
+    Ok(T::deserialize(De::object(kind, is_versioned, message, 0))?)
 }
 
 #[cfg(test)]

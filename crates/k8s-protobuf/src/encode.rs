@@ -1,9 +1,9 @@
 //! Writing protobuf as an API server does, from the JSON of the same objects.
 //!
-//! This is what a server needs, such as one in memory for tests: clients need not send protobuf, since servers take JSON
-//! whatever they answer with. Objects are written as Kubernetes' own encoder writes them: fields ascending, entries of
-//! maps sorted by their keys, what is no pointer in Go even when it is empty. What stands in an object but not in its
-//! Go type is left out, as is `null`.
+//! Servers need this, such as one in memory for tests. Clients need not send protobuf: servers
+//! accept JSON whatever they answer with. Objects are written as Kubernetes' own encoder writes
+//! them: fields ascending, entries of maps sorted by key, and fields that are not pointers in Go
+//! even if they are empty. Fields that the Go type lacks are left out, as is `null`.
 //!
 //! # Examples
 //! ```
@@ -36,11 +36,12 @@ use crate::error::malformed;
 use crate::wire::{put_bytes, put_varint};
 use crate::{Envelope, Error, Kind};
 
-/// Writes an object with the envelope around it, as the body of an answer has it, after what is in `out`. The object
-/// says itself what it is, with `apiVersion` and `kind`.
+/// Appends an object to `out`, with the envelope, as in the body of an answer. The object names its
+/// kind by `apiVersion` and `kind`.
 ///
 /// # Errors
-/// When the kind is not in the table, or the object does not fit its type. `out` is then as it was before.
+/// When the kind is not in the table, or the object does not fit its type. `out` is then as it was
+/// before.
 pub fn object(object: &Value, out: &mut Vec<u8>) -> Result<Kind, Error> {
     let text = |name| object.get(name).and_then(Value::as_str).unwrap_or_default();
     let kind = Kind::find(text("apiVersion"), text("kind"))?;
@@ -48,8 +49,8 @@ pub fn object(object: &Value, out: &mut Vec<u8>) -> Result<Kind, Error> {
     Ok(kind)
 }
 
-/// Writes an object of this kind with the envelope around it, after what is in `out`: for objects that do not say what
-/// they are, such as the items of lists.
+/// Appends an object of this kind to `out`, with the envelope: for objects that do not name their
+/// kind, such as the items of lists.
 ///
 /// # Errors
 /// When the object does not fit its type. `out` is then as it was before.
@@ -60,10 +61,11 @@ pub fn envelope(kind: Kind, object: &Value, out: &mut Vec<u8>) -> Result<(), Err
     Ok(())
 }
 
-/// Writes the message of an object of this kind, after what is in `out`: without an envelope, as within a list.
+/// Appends the message of an object of this kind to `out`, without an envelope, as within a list.
 ///
 /// # Errors
-/// When the object does not fit its type; the error has the path of the field. `out` is then as it was before.
+/// When the object does not fit its type; the error has the path of the field. `out` is then as it
+/// was before.
 ///
 /// # Examples
 /// ```
@@ -79,11 +81,13 @@ pub fn message(kind: Kind, object: &Value, out: &mut Vec<u8>) -> Result<(), Erro
     message::object(kind.message(), object, out).inspect_err(|_| out.truncate(before))
 }
 
-/// Writes one event of a watch, after what is in `out`: `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK` or `ERROR`, and an
-/// object with its envelope (see [`object`]), which for `ERROR` is a `Status`. This is all that a client is sent for it.
+/// Appends one event of a watch to `out`: `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK` or `ERROR`,
+/// and an object with its envelope (see [`object`]), which for `ERROR` is a `Status`. These bytes
+/// are the complete frame.
 ///
 /// # Errors
-/// When the object has 4 GiB, which the length before an event cannot say. `out` is then as it was before.
+/// When the object has 4 GiB or more, which the length prefix cannot express. `out` is then as it
+/// was before.
 pub fn watch_event(event: &str, envelope: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
     let mut raw = Vec::with_capacity(8);
     put_varint(1 << 3 | 2, &mut raw);
@@ -101,13 +105,15 @@ pub fn watch_event(event: &str, envelope: &[u8], out: &mut Vec<u8>) -> Result<()
     Ok(())
 }
 
-/// Writes a list of objects whose messages are there, with the envelope around it, after what is in `out`. The kind is
-/// that of the list, such as `PodList`; `metadata` its `ListMeta` as JSON.
+/// Appends a list to `out`, with the envelope, given the messages of its items. The kind is that of
+/// the list, such as `PodList`; `metadata` is its `ListMeta` as JSON.
 ///
-/// To send a list in parts, use [`list_head`], [`list_item`] and [`list_tail`], which are what this does.
+/// To send a list in parts, use [`list_head`], [`list_item`] and [`list_tail`], of which this is
+/// made.
 ///
 /// # Errors
-/// When the kind is not that of a list, or the metadata do not fit their type. `out` is then as it was before.
+/// When the kind is not that of a list, or the metadata do not fit their type. `out` is then as it
+/// was before.
 ///
 /// # Examples
 /// ```
@@ -135,11 +141,12 @@ pub fn list(
     Ok(())
 }
 
-/// Writes what stands before the first item of a list, given the lengths of all items. After it follow as many
-/// [`list_item`]s, and [`list_tail`].
+/// Appends the part of a list before its first item to `out`, given the lengths of all items. It is
+/// followed by as many [`list_item`]s, and [`list_tail`].
 ///
 /// # Errors
-/// When the kind is not that of a list, or the metadata do not fit their type. `out` is then as it was before.
+/// When the kind is not that of a list, or the metadata do not fit their type. `out` is then as it
+/// was before.
 pub fn list_head(
     kind: Kind,
     metadata: &Value,
@@ -165,14 +172,14 @@ pub fn list_head(
     Ok(())
 }
 
-/// Writes one item of a list: its message, see [`message`](fn@message).
+/// Appends one item of a list: its message, see [`message`](fn@message).
 pub fn list_item(message: &[u8], out: &mut Vec<u8>) {
     put_bytes(ITEMS.into(), message, out);
 }
 
-/// Writes what stands after the last item of a list.
+/// Appends the part of a list after its last item.
 pub fn list_tail(out: &mut Vec<u8>) {
-    // Go writes these two of the envelope whether they are empty or not.
+    // Go writes these two fields of the envelope even if they are empty.
     put_bytes(3, b"", out);
     put_bytes(4, b"", out);
 }

@@ -1,10 +1,10 @@
-//! What the server puts around an object: `k8s\0` and a `runtime.Unknown`.
+//! The envelope of an object: `k8s\0` and a `runtime.Unknown`.
 
 use crate::error::malformed;
 use crate::wire::{Reader, put_bytes};
 use crate::{Error, Kind};
 
-/// The four bytes that every object of Kubernetes' protobuf begins with, but for those within lists.
+/// The four bytes that every object in Kubernetes' protobuf begins with, except items of lists.
 pub const MAGIC: [u8; 4] = *b"k8s\0";
 
 /// The content type of an object or a list; that of a watch adds `;stream=watch`.
@@ -16,7 +16,8 @@ pub fn is_protobuf(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC)
 }
 
-/// An object on the wire: what it is, and the bytes of its message (apimachinery's `runtime.Unknown`).
+/// An object on the wire: its kind, and the bytes of its message (apimachinery's
+/// `runtime.Unknown`).
 ///
 /// # Examples
 /// ```
@@ -37,12 +38,12 @@ pub struct Envelope<'a> {
     pub raw: &'a [u8],
     /// The encoding of `raw`; empty for protobuf.
     pub content_type: &'a str,
-    /// How `raw` is compressed; empty, as servers send it, for not at all.
+    /// The compression of `raw`; empty, as servers send it, for none.
     pub content_encoding: &'a str,
 }
 
 impl<'a> Envelope<'a> {
-    /// Takes the envelope off.
+    /// Reads the envelope.
     ///
     /// # Errors
     /// When the bytes have none, or it is malformed.
@@ -72,7 +73,7 @@ impl<'a> Envelope<'a> {
         Ok(envelope)
     }
 
-    /// The object's kind and its message.
+    /// The object's kind and message.
     ///
     /// # Errors
     /// When the kind is not in the table, or the object is not in protobuf within its envelope.
@@ -87,7 +88,7 @@ impl<'a> Envelope<'a> {
         Ok((kind, self.raw))
     }
 
-    /// Writes an envelope around the message of an object of this kind, after what is in `out`.
+    /// Appends the envelope and the message of an object of this kind to `out`.
     pub fn write(api_version: &str, kind: &str, raw: &[u8], out: &mut Vec<u8>) {
         let mut types = Vec::with_capacity(api_version.len() + kind.len() + 8);
         put_bytes(1, api_version.as_bytes(), &mut types);
@@ -95,7 +96,7 @@ impl<'a> Envelope<'a> {
         out.extend_from_slice(&MAGIC);
         put_bytes(1, &types, out);
         put_bytes(2, raw, out);
-        // Go writes these two whether they are empty or not.
+        // Go writes these two fields even if they are empty.
         put_bytes(3, b"", out);
         put_bytes(4, b"", out);
     }
@@ -133,6 +134,9 @@ mod tests {
         let mut custom = Vec::new();
         Envelope::write("example.com/v1", "Widget", b"", &mut custom);
         let error = Envelope::parse(&custom).unwrap().message().unwrap_err();
-        assert_eq!(error.to_string(), "example.com/v1 Widget is no built-in kind: ask the server for JSON");
+        assert_eq!(
+            error.to_string(),
+            "example.com/v1 Widget is no built-in kind: ask the server for JSON"
+        );
     }
 }

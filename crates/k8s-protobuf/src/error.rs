@@ -1,6 +1,6 @@
-//! What can be wrong with bytes.
+//! Errors of reading.
 
-/// Bytes that cannot be read as what they should be. Says where, never what stood there.
+/// Bytes that cannot be read as expected. Says where, never which value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -13,7 +13,7 @@ pub enum Error {
     /// A field is not encoded as any Kubernetes type is.
     #[error("malformed protobuf: {what}")]
     Malformed {
-        /// What was met or expected.
+        /// What was found or expected.
         what: &'static str,
     },
     /// The kind is not in the table: a custom resource, or one of an aggregated API.
@@ -24,29 +24,34 @@ pub enum Error {
         /// The kind.
         kind: String,
     },
-    /// Messages within messages, more than the limit.
+    /// Messages are nested deeper than the limit.
     #[error("messages are nested more than {limit} deep")]
     TooDeep {
         /// The limit.
         limit: usize,
     },
-    /// A path that does not fit the kind it is for.
+    /// A path that does not fit its kind.
     #[error("{path}: {problem}")]
     Path {
-        /// The path, to where it fits no more.
+        /// The path, up to the part that does not fit.
         path: String,
-        /// What is wrong with it, and what there is instead.
+        /// What is wrong with it, and which names there are.
         problem: String,
     },
-    /// What stands in the bytes does not fit the type that is decoded.
+    /// The bytes do not fit the type that is decoded.
     #[error("{path}: {message}")]
     Type {
         /// The path of the field, such as `spec.containers[1].ports`; `.` for the object itself.
         path: String,
-        /// What was found and expected, by type. Never the value, and nothing that the type itself says, which may quote it.
+        /// The types found and expected. Never the value, and never the type's own message, which
+        /// may quote it.
         message: String,
     },
 }
+
+/// The message for fields that Go never writes in this way, and that only readers of a single field
+/// accept.
+pub(crate) const UNORDERED: &str = "fields out of the order of their numbers, or one twice that cannot be repeated, are not supported";
 
 /// The error for bytes that break protobuf's own rules.
 #[cold]

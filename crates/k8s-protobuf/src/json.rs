@@ -1,9 +1,9 @@
-//! JSON of objects that are protobuf, without decoding them into anything.
+//! Writes objects in protobuf as JSON, without decoding them into a type.
 //!
-//! The text is what Go writes for the same object, as a value: the same fields with the same content, among them those
-//! that are absent, which Go's types have as `null`, zero or empty unless they are marked otherwise. It is not the same
-//! byte for byte: keys stand in the order of their protobuf numbers after `kind` and `apiVersion`, and `<`, `>` and `&`
-//! are not escaped. It never has a line end, so it can be a line of its own.
+//! The text equals what Go writes for the same object, as a value: it has the same fields, also
+//! absent ones that Go's types write as `null`, zero or empty. It is not equal byte for byte: keys
+//! stand in the order of their protobuf numbers after `kind` and `apiVersion`, and `<`, `>` and `&`
+//! are not escaped. It has no line ends, so it can be a line of its own.
 
 mod out;
 mod raw;
@@ -13,18 +13,21 @@ mod write;
 use self::out::Out;
 use crate::{Envelope, Error, Kind};
 
-/// Writes the object in these bytes as JSON, after what is in `out`.
+/// Appends the object in these bytes to `out` as JSON.
 ///
-/// `kind` and `apiVersion` come first, then the fields in the order of their numbers. What is raw JSON within the object,
-/// such as managed fields, is copied once it was checked, without white space. Objects within the object that have an
-/// envelope of their own, as those of a `v1` `List`, are written like this one.
+/// `kind` and `apiVersion` come first, then the fields in the order of their numbers. Raw JSON
+/// within the object, such as managed fields, is checked and copied without white space. Objects
+/// within the object that have an envelope of their own, as in a `v1` `List`, are written in the
+/// same way.
 ///
-/// The length of the JSON is at most 400 times that of the bytes and 1,000 bytes more, however they were made; of what
-/// servers send it is about twice. It can be read with a recursion limit of 128, as serde_json has.
+/// The JSON is at most 400 times as long as the bytes, plus 1,000 bytes, for any input; for what
+/// servers send it is about twice as long. It can be read with a recursion limit of 128, as
+/// serde_json has.
 ///
 /// # Errors
-/// When the kind is not in the table, the protobuf is malformed, the key of a map is not UTF-8, or what should be JSON
-/// is not. `out` is then as it was before.
+/// When the kind is not in the table, the protobuf is malformed or its fields are not in the order
+/// of their numbers, the key of a map is not UTF-8, or what should be JSON is not. `out` is then as
+/// it was before.
 ///
 /// # Examples
 /// ```
@@ -43,11 +46,12 @@ pub fn to_json(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
     write(kind, !envelope.api_version.is_empty(), message, out)
 }
 
-/// Writes the object of this kind with this message as JSON, after what is in `out`. See [`to_json`]: this is for
+/// Appends the object of this kind with this message to `out` as JSON. See [`to_json`]: this is for
 /// messages without an envelope, such as the items of lists.
 ///
 /// # Errors
-/// When the protobuf is malformed, the key of a map is not UTF-8, or what should be JSON is not. `out` is then as it was before.
+/// When the protobuf is malformed or its fields are not in the order of their numbers, the key of a
+/// map is not UTF-8, or what should be JSON is not. `out` is then as it was before.
 pub fn message_to_json(kind: Kind, message: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
     write(kind, true, message, out)
 }
@@ -55,17 +59,13 @@ pub fn message_to_json(kind: Kind, message: &[u8], out: &mut Vec<u8>) -> Result<
 fn write(kind: Kind, is_versioned: bool, message: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
     let before = out.len();
     out.reserve(message.len() * 2);
-    let mut once = |message| {
-        let mut json = Out::new(std::mem::take(out), message);
-        let written = write::object(kind, is_versioned, message, 0, &mut json);
-        *out = json.json;
-        written.inspect_err(|_| out.truncate(before))
-    };
-    match once(message) {
-        Err(stop) if stop.is_for_order() => once(&crate::canonical::message(kind.message(), message)?),
-        written => written,
-    }
-    .map_err(Error::from)
+    let mut json = Out::new(std::mem::take(out), message);
+    let written = write::object(kind, is_versioned, message, 0, &mut json);
+    *out = json.json;
+    written.map_err(|stop| {
+        out.truncate(before);
+        stop.into()
+    })
 }
 
 #[cfg(test)]

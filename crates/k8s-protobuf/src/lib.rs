@@ -1,22 +1,29 @@
 //! Kubernetes' protobuf, without a second set of types.
 //!
-//! API servers send every built-in kind as protobuf when asked for `application/vnd.kubernetes.protobuf`: less on the
-//! wire, cheaper for the server, and with lengths, so that a field is read from the bytes without decoding the rest.
-//! What stands in the bytes is told by one table of messages and fields, made from the published Go API types. On it
-//! stand:
+//! API servers send every built-in kind as protobuf when asked for
+//! `application/vnd.kubernetes.protobuf`. It is smaller than JSON and cheaper for the server, and
+//! its lengths let a reader take one field without decoding the rest. The crate is built on one
+//! table of messages and fields, generated from the published Go API types:
 //!
-//! - [`Envelope`]: what the server puts around an object, and [`Kind`], what it is;
+//! - [`Envelope`]: the envelope of an object, and [`Kind`], its kind;
 //! - [`from_slice`] and [`from_message`]: objects as any type that serde can deserialize;
-//! - with the feature `k8s-openapi`, its types of the kinds that clusters have many of without serde, field by field;
-//! - [`Metadata`]: who an object is, and its labels; [`without_managed_fields`] cuts what nobody reads;
+//! - with the feature `k8s-openapi`, its types of the most common kinds without serde, field by
+//!   field;
+//! - [`Metadata`]: an object's identity, labels and annotations; [`without_managed_fields`] cuts
+//!   managedFields;
 //! - [`FieldPath`]: a field such as `spec.nodeName`, read without decoding the rest;
 //! - [`to_json`]: the text that Go writes for the same object;
-//! - [`Reader`]: the fields of any message, for what has no other reader;
-//! - [`encode`]: the way back, for servers.
+//! - [`Reader`]: the fields of any message, where no other reader fits;
+//! - [`encode`]: writing protobuf, for servers.
 //!
 //! No tokio, no kube, no build script and no protoc.
 
 #![forbid(unsafe_code)]
+
+/// The examples of the README, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 // What the tests share names the crate from outside.
 #[cfg(test)]
@@ -24,7 +31,6 @@ extern crate self as k8s_protobuf;
 
 #[cfg(test)]
 mod agreement;
-mod canonical;
 #[cfg(test)]
 #[cfg_attr(not(feature = "k8s-openapi"), expect(dead_code, reason = "others compare the JSON"))]
 #[path = "../tests/corpus/mod.rs"]

@@ -4,7 +4,7 @@ use crate::Error;
 use crate::utf8;
 use crate::wire::{Reader, put_varint};
 
-/// The field of any object that holds its `ObjectMeta`, and fields of that.
+/// The number of the field that holds any object's `ObjectMeta`, and of fields of that.
 const METADATA: u32 = 1;
 const METADATA_TAG: u64 = (METADATA as u64) << 3 | 2;
 const NAME: u32 = 1;
@@ -15,7 +15,8 @@ const LABELS: u32 = 11;
 const ANNOTATIONS: u32 = 12;
 const MANAGED_FIELDS: u32 = 17;
 
-/// Who an object is, and its labels and annotations: borrowed from the bytes of its message, 0.1 to 0.2 µs for a Pod.
+/// An object's identity, labels and annotations: borrowed from the bytes of its message, 0.1 to 0.2
+/// µs for a Pod.
 ///
 /// The message is that of any object, built in or not, or of its metadata alone
 /// (`PartialObjectMetadata`): all of them have their `ObjectMeta` in the same place.
@@ -45,11 +46,12 @@ pub struct Metadata<'a> {
     object: &'a [u8],
 }
 
-/// Where an object's managed fields stand.
+/// The position of an object's managed fields.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Managed {
     None,
-    /// In one run, as servers write them. The places of the object's metadata, of its content, and of the run in that.
+    /// One run, as servers write it: the ranges of the object's metadata, of its content, and of
+    /// the run within that.
     Run {
         field: usize,
         content: usize,
@@ -60,14 +62,20 @@ enum Managed {
 }
 
 impl<'a> Metadata<'a> {
-    /// Reads and checks the metadata of the object with this message. The rest is gone through field by field, but not
-    /// into messages.
+    /// Reads and checks the metadata of the object with this message. Other fields are skipped
+    /// without looking into them.
     ///
-    /// # Errors
-    /// When the message, or that of its metadata, is not whole, or one of the fields here is not UTF-8.
+    /// When the message or that of its metadata is incomplete, or one of the fields here is not
+    /// UTF-8.
     pub fn of(object: &'a [u8]) -> Result<Self, Error> {
-        let mut metadata =
-            Self { name: "", namespace: "", uid: "", resource_version: "", managed: Managed::None, object };
+        let mut metadata = Self {
+            name: "",
+            namespace: "",
+            uid: "",
+            resource_version: "",
+            managed: Managed::None,
+            object,
+        };
         let mut fields = Reader::new(object);
         loop {
             let field = object.len() - fields.rest().len();
@@ -78,14 +86,16 @@ impl<'a> Metadata<'a> {
                 let run = metadata.read(content)?;
                 metadata.managed = match (metadata.managed, run) {
                     (managed, (from, to)) if from == to => managed,
-                    (Managed::None, run) => Managed::Run { field, content: end - content.len(), end, run },
+                    (Managed::None, run) => {
+                        Managed::Run { field, content: end - content.len(), end, run }
+                    }
                     _ => Managed::Scattered,
                 };
             }
         }
     }
 
-    /// Returns where the managed fields stand in `message`; empty if there are none.
+    /// The position of the managed fields in `message`; empty if there are none.
     fn read(&mut self, message: &'a [u8]) -> Result<(usize, usize), Error> {
         let mut fields = Reader::new(message);
         let mut managed = (0, 0);
@@ -111,20 +121,20 @@ impl<'a> Metadata<'a> {
         }
     }
 
-    /// Whether there is an entry in `managedFields`.
+    /// Whether `managedFields` has an entry.
     #[must_use]
     pub fn has_managed_fields(&self) -> bool {
         !matches!(self.managed, Managed::None)
     }
 
-    /// The message of the object without its managed fields: the object itself if there are none, else put together in
-    /// `scratch`, whose content is replaced. Everything else stays as it is, byte for byte.
+    /// The message of the object without its managed fields: the object itself if there are none,
+    /// else assembled in `scratch`, whose content is replaced. The rest is kept byte for byte.
     #[must_use]
     pub fn without_managed_fields(&self, scratch: &'a mut Vec<u8>) -> &'a [u8] {
         let object = self.object;
         let Managed::Run { field, content, end, run: (from, to) } = self.managed else {
             return match self.managed {
-                // It is whole, as is known since it was read.
+                // The message was found complete when the metadata was read.
                 Managed::Scattered => without_scattered(object, scratch).unwrap_or(object),
                 _ => object,
             };
@@ -139,7 +149,7 @@ impl<'a> Metadata<'a> {
         scratch
     }
 
-    /// The labels: keys and values, in the order of the bytes, which for what a server sends is that of the keys.
+    /// The labels: keys and values, in the order of the bytes; servers sort them by key.
     #[must_use]
     pub fn labels(&self) -> Entries<'a> {
         self.entries(LABELS)
@@ -154,7 +164,7 @@ impl<'a> Metadata<'a> {
     /// The value of one label.
     #[must_use]
     pub fn label(&self, key: &str) -> Option<&'a str> {
-        // Of repeated keys the last counts.
+        // Of repeated keys the last one counts.
         self.labels().filter(|(name, _)| *name == key).last().map(|(_, value)| value)
     }
 
@@ -179,8 +189,8 @@ impl std::fmt::Debug for Metadata<'_> {
     }
 }
 
-/// Labels or annotations: pairs of key and value. Without those that are not UTF-8: servers take any annotation from
-/// those who write protobuf, and one must not hide the object.
+/// Labels or annotations: pairs of key and value. Pairs that are not UTF-8 are left out: servers
+/// accept any annotation from clients that write protobuf, and one must not hide the object.
 #[derive(Clone)]
 pub struct Entries<'a> {
     number: u32,
@@ -218,11 +228,11 @@ impl std::fmt::Debug for Entries<'_> {
     }
 }
 
-/// The message of an object without its managed fields: `object` itself if there are none, else put together in
-/// `scratch`, whose content is replaced. Everything else stays as it is, byte for byte.
+/// The message of an object without its managed fields: `object` itself if there are none, else
+/// assembled in `scratch`, whose content is replaced. The rest is kept byte for byte.
 ///
 /// # Errors
-/// When the message, or that of its metadata, is not whole.
+/// When the message or that of its metadata is incomplete.
 ///
 /// # Examples
 /// ```
@@ -232,11 +242,14 @@ impl std::fmt::Debug for Entries<'_> {
 /// assert_eq!(k8s_protobuf::without_managed_fields(object, &mut scratch)?, b"\x0a\x03\x0a\x01a");
 /// # Ok::<(), k8s_protobuf::Error>(())
 /// ```
-pub fn without_managed_fields<'a>(object: &'a [u8], scratch: &'a mut Vec<u8>) -> Result<&'a [u8], Error> {
+pub fn without_managed_fields<'a>(
+    object: &'a [u8],
+    scratch: &'a mut Vec<u8>,
+) -> Result<&'a [u8], Error> {
     Ok(Metadata::of(object)?.without_managed_fields(scratch))
 }
 
-/// For objects whose managed fields stand apart, or that have more than one metadata.
+/// For objects whose managed fields are not in one run, or that have more than one metadata.
 fn without_scattered<'a>(object: &[u8], scratch: &'a mut Vec<u8>) -> Result<&'a [u8], Error> {
     scratch.clear();
     scratch.reserve(object.len());
@@ -256,7 +269,8 @@ fn without_scattered<'a>(object: &[u8], scratch: &'a mut Vec<u8>) -> Result<&'a 
     }
 }
 
-/// The parts of an `ObjectMeta` between its managed fields. Servers write all of these in one run, so there are two.
+/// The parts of an `ObjectMeta` between its managed fields. Servers write these in one run, so
+/// there are two parts.
 fn kept(metadata: &[u8]) -> Result<Vec<&[u8]>, Error> {
     let mut parts = Vec::with_capacity(2);
     let (mut fields, mut part, mut rest) = (Reader::new(metadata), metadata, metadata);
@@ -271,7 +285,7 @@ fn kept(metadata: &[u8]) -> Result<Vec<&[u8]>, Error> {
     Ok(parts)
 }
 
-/// Key and value of a map of texts.
+/// The key and value of an entry of a map of texts.
 fn entry(message: &[u8]) -> Result<(&[u8], &[u8]), Error> {
     let (mut key, mut found) = (&b""[..], &b""[..]);
     let mut fields = Reader::new(message);
@@ -304,8 +318,14 @@ mod tests {
     fn what_identifies_an_object_is_read() {
         let label = message(&[(1, b"app"), (2, b"web")]);
         let note = message(&[(1, b"note"), (2, b"x")]);
-        let metadata =
-            message(&[(1, b"a"), (3, b"default"), (5, b"u-1"), (6, b"7"), (11, &label), (12, &note)]);
+        let metadata = message(&[
+            (1, b"a"),
+            (3, b"default"),
+            (5, b"u-1"),
+            (6, b"7"),
+            (11, &label),
+            (12, &note),
+        ]);
         let mut object = object(&metadata);
         put_bytes(2, b"whatever", &mut object);
         let metadata = Metadata::of(&object).unwrap();
@@ -331,9 +351,10 @@ mod tests {
 
     #[test]
     fn an_annotation_that_is_not_utf8_hides_itself_only() {
-        // Servers check the keys of annotations, and no value: whoever writes protobuf can write this.
+        // Servers check the keys of annotations but no values: a client can write this in protobuf.
         let (good, bad) = (message(&[(1, b"a"), (2, b"x")]), message(&[(1, b"b"), (2, b"\xff")]));
-        let object = object(&message(&[(1, b"name"), (6, b"7"), (12, &good), (12, &bad), (12, &good)]));
+        let object =
+            object(&message(&[(1, b"name"), (6, b"7"), (12, &good), (12, &bad), (12, &good)]));
         let metadata = Metadata::of(&object).unwrap();
         assert_eq!((metadata.name, metadata.resource_version), ("name", "7"));
         assert_eq!((metadata.annotation("a"), metadata.annotation("b")), (Some("x"), None));
@@ -342,7 +363,9 @@ mod tests {
 
     #[test]
     fn metadata_that_is_broken_is_an_error() {
-        for broken in [&b"\x0a\x05a"[..], b"\x0a\x03\x0a\x01\xff", b"\x0a\x04\x5a\x05ab", b"\x08\x01"] {
+        for broken in
+            [&b"\x0a\x05a"[..], b"\x0a\x03\x0a\x01\xff", b"\x0a\x04\x5a\x05ab", b"\x08\x01"]
+        {
             assert!(Metadata::of(broken).is_err(), "{broken:?}");
         }
     }

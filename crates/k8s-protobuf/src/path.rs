@@ -1,4 +1,4 @@
-//! Paths of fields, such as `spec.nodeName`, and what stands there.
+//! Paths of fields, such as `spec.nodeName`, and their values.
 
 mod names;
 mod resolve;
@@ -12,11 +12,11 @@ pub use walk::Scalar;
 use crate::schema::FieldKind;
 use crate::{Error, Kind};
 
-/// Where a value stands in the objects of one kind: resolved once, then read from the bytes of a message without decoding
-/// the rest, 0.1 to 0.2 µs for a Pod's `spec.nodeName`.
+/// The position of a value in the objects of one kind: resolved once, then read from the bytes of a
+/// message without decoding the rest, 0.1 to 0.2 µs for a Pod's `spec.nodeName`.
 ///
-/// A path is written as in `kubectl`: names of JSON fields with dots between them, keys of maps in brackets, and `[*]` for
-/// all items of an array.
+/// A path is written as in `kubectl`: names of JSON fields with dots between them, keys of maps in
+/// brackets, and `[*]` for all items of an array.
 ///
 /// | Path | Reads |
 /// |---|---|
@@ -62,7 +62,7 @@ pub enum Segment {
 }
 
 impl Segment {
-    /// The parts of a path for objects of whatever kind, as [`FieldPath`] writes them.
+    /// Parses a path for objects of any kind, as [`FieldPath`] writes it.
     ///
     /// # Errors
     /// When the path is malformed.
@@ -81,24 +81,24 @@ impl Segment {
     }
 }
 
-/// From a message to a value in it.
+/// One step from a message to a value in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {
     /// The field with this number.
     Field(u8),
-    /// The value of this key, of the map with this number.
+    /// The value of this key in the map with this number.
     Entry(u8, Box<str>),
     /// Each value of the field with this number.
     Each(u8),
 }
 
-/// What stands at the end of a path.
+/// The end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Leaf {
     kind: FieldKind,
     /// Whether JSON leaves it out when it is zero.
     omitted: bool,
-    /// After how many steps it is certain that JSON has the value, even if there is nothing in the bytes.
+    /// After how many steps JSON always has the value, even if the bytes have nothing more.
     implied: Option<usize>,
 }
 
@@ -106,13 +106,13 @@ impl FieldPath {
     /// Resolves the path for objects of this kind.
     ///
     /// # Errors
-    /// When the path is malformed, names what is not there, or ends with something other than a text, number, boolean or
-    /// time. The error says what there is instead.
+    /// When the path is malformed, names an unknown field, or ends with something other than a
+    /// text, number, boolean or time. The error names the alternatives.
     pub fn of(kind: Kind, path: &str) -> Result<Self, Error> {
         Self::from_segments(kind, Segment::parse(path)?)
     }
 
-    /// [`of`](Self::of) for a path in its parts, where keys may be anything.
+    /// [`of`](Self::of), given the parts of the path; keys may be any text.
     ///
     /// # Errors
     /// As [`of`](Self::of).
@@ -127,7 +127,10 @@ impl FieldPath {
     /// assert_eq!(path.to_string(), "metadata.labels['example.com/role']");
     /// # Ok::<(), k8s_protobuf::Error>(())
     /// ```
-    pub fn from_segments(kind: Kind, segments: impl IntoIterator<Item = Segment>) -> Result<Self, Error> {
+    pub fn from_segments(
+        kind: Kind,
+        segments: impl IntoIterator<Item = Segment>,
+    ) -> Result<Self, Error> {
         let mut segments: Vec<Segment> = segments.into_iter().collect();
         let (steps, leaf) = resolve::resolve(kind, &mut segments)?;
         Ok(Self { kind, segments, steps, leaf })
@@ -139,25 +142,25 @@ impl FieldPath {
         self.kind
     }
 
-    /// The parts of the path: those of the same path in JSON.
+    /// The parts of the path, by their names in JSON.
     #[must_use]
     pub fn segments(&self) -> &[Segment] {
         &self.segments
     }
 
-    /// Whether there may be several values: whether there is a `[*]` in the path.
+    /// Whether the path has a `[*]`, so that there may be several values.
     #[must_use]
     pub fn is_repeated(&self) -> bool {
         self.segments.contains(&Segment::Each)
     }
 
-    /// What stands there in the object with this message, whose kind must be [`kind`](Self::kind): what JSON would have,
-    /// so that `None` is what JSON leaves out or has as `null`, among it texts that are empty and marked `omitempty`. Of
-    /// several values it is the first.
+    /// The value in the object with this message, whose kind must be [`kind`](Self::kind), as JSON
+    /// would have it: `None` for what JSON leaves out or has as `null`, such as an empty text with
+    /// `omitempty`. Of several values it is the first.
     ///
     /// # Errors
-    /// When the message is not whole, or something on the way to the value is not encoded as it should be. The rest is not
-    /// looked into.
+    /// When the message is incomplete, or a field on the path is not encoded as it should be. Other
+    /// fields are not checked.
     pub fn read<'a>(&self, message: &'a [u8]) -> Result<Option<Scalar<'a>>, Error> {
         if !self.is_repeated() {
             return walk::one(&self.steps, 0, self.leaf, message);
@@ -169,11 +172,11 @@ impl FieldPath {
         Ok(first)
     }
 
-    /// Calls `found` with each value that stands there, in the order of the bytes: one or none, unless there is a `[*]` in
-    /// the path. A message that stands there in parts, as no server writes it, is gone through part by part.
+    /// Calls `found` with each value, in the order of the bytes: one or none, unless the path has a
+    /// `[*]`. A message that is split into parts, as no server writes it, is read part by part.
     ///
     /// # Errors
-    /// As [`read`](Self::read), after some of the values may have been found.
+    /// As [`read`](Self::read); some of the values may have been found before.
     ///
     /// # Examples
     /// ```
@@ -189,12 +192,16 @@ impl FieldPath {
     /// assert_eq!(found, ["a", "b"]);
     /// # Ok::<(), k8s_protobuf::Error>(())
     /// ```
-    pub fn each<'a>(&self, message: &'a [u8], mut found: impl FnMut(Scalar<'a>)) -> Result<(), Error> {
+    pub fn each<'a>(
+        &self,
+        message: &'a [u8],
+        mut found: impl FnMut(Scalar<'a>),
+    ) -> Result<(), Error> {
         walk::each(&self.steps, 0, self.leaf, message, &mut found)
     }
 }
 
-/// As [`FieldPath::of`] reads it.
+/// In the form that [`FieldPath::of`] reads.
 impl fmt::Display for FieldPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         text::write(&self.segments, f)

@@ -1,4 +1,4 @@
-//! The table of kinds, messages and fields, and how it is asked.
+//! The table of kinds, messages and fields, and its lookups.
 
 #[rustfmt::skip]
 mod table;
@@ -8,7 +8,7 @@ use std::fmt;
 use crate::Error;
 use crate::wire::{Pair, Reader};
 
-/// A built-in kind: group, version and kind with a message in the table. As large as a number.
+/// A built-in kind: group, version and kind with a message in the table. Two bytes large.
 ///
 /// # Examples
 /// ```
@@ -25,19 +25,21 @@ impl Kind {
     /// The kind of this group and version, such as `apps/v1`, and name.
     #[must_use]
     pub fn of(api_version: &str, kind: &str) -> Option<Self> {
-        let place =
-            table::KINDS.binary_search_by(|entry| (entry.api_version, entry.kind).cmp(&(api_version, kind)));
+        let place = table::KINDS
+            .binary_search_by(|entry| (entry.api_version, entry.kind).cmp(&(api_version, kind)));
         place.ok().and_then(|at| u16::try_from(at).ok()).map(Self)
     }
 
-    /// The kind that an envelope or an object names, with an error that names what is not there.
+    /// The kind that an envelope or an object names, or an error with that name.
     pub(crate) fn find(api_version: &str, kind: &str) -> Result<Self, Error> {
-        // What a server or a user wrote, cut to a length that fits into a message.
+        // Written by a server or a user: cut to a length that fits into an error.
         let shortened = |text: &str| text.chars().take(128).collect();
-        // Servers send their discovery, which is of v1, without a version.
+        // Servers send discovery documents, which are of v1, without a version.
         let version = if api_version.is_empty() { "v1" } else { api_version };
-        Self::of(version, kind)
-            .ok_or_else(|| Error::UnknownKind { api_version: shortened(api_version), kind: shortened(kind) })
+        Self::of(version, kind).ok_or_else(|| Error::UnknownKind {
+            api_version: shortened(api_version),
+            kind: shortened(kind),
+        })
     }
 
     /// All kinds of the table, by group and version, then name.
@@ -74,7 +76,7 @@ impl Kind {
         self.0
     }
 
-    /// The kind in this place of the table, which is one that [`place`](Self::place) returned.
+    /// The kind at this place of the table, as returned by [`place`](Self::place).
     pub(crate) fn at(place: u16) -> Self {
         Self(place)
     }
@@ -109,34 +111,34 @@ pub(crate) struct MessageDef {
     pub(crate) name: &'static str,
     /// Ascending by number.
     pub(crate) fields: &'static [FieldDef],
-    /// A bit for each of the first 64 fields that JSON has even where it is absent.
+    /// A bit for each of the first 64 fields: whether JSON has the field even when it is absent.
     written: u64,
 }
 
-/// A field in the bytes.
+/// A field found in the bytes.
 pub(crate) struct Step<'a> {
     pub(crate) place: usize,
     pub(crate) field: &'static FieldDef,
-    /// Its tag, and how many bytes it has, or the number that it is.
+    /// Its tag, and its length or, for a number, its value.
     pub(crate) pair: Pair<'a>,
-    /// Those bytes, and what follows.
+    /// The value's bytes, and the rest of the message.
     pub(crate) behind: Reader<'a>,
 }
 
-/// A field of one value in the bytes.
+/// A field with one value, found in the bytes.
 pub(crate) struct Taken<'a> {
     /// What follows.
     pub(crate) rest: &'a [u8],
-    /// The place behind it.
+    /// The place after it.
     pub(crate) next: usize,
     pub(crate) field: &'static FieldDef,
     /// Its [payload](Reader::payload).
     pub(crate) bytes: &'a [u8],
-    /// JSON has nothing of it.
+    /// Whether JSON leaves it out.
     pub(crate) is_left_out: bool,
 }
 
-/// A line of the cache for each: most are read wherever a message has them.
+/// Aligned to a cache line each: most are read wherever a message has them.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct FieldDef {
@@ -145,45 +147,46 @@ pub(crate) struct FieldDef {
     pub(crate) kind: FieldKind,
     pub(crate) left_out: LeftOut,
     pub(crate) written_as: WrittenAs,
-    /// What stands before a value: the number, and how the value, or the entry of a map, is encoded.
+    /// The tag before a value: the field's number, and the encoding of the value or of the map's
+    /// entry.
     pub(crate) tag: u16,
     /// Place in the table of messages, if the kind has one.
     message: u16,
-    /// The name in JSON; empty for a message whose fields JSON has in its parent.
+    /// The name in JSON; empty for an inlined message.
     pub(crate) name: &'static str,
-    /// The name as it stands between a comma and a text; see [`key`](Self::key).
+    /// The name between a comma and a text; see [`key`](Self::key).
     key: [u8; KEY],
 }
 
-/// Of how many bytes a [key](FieldDef::key) is, at most.
+/// Maximum length of a [key](FieldDef::key).
 pub(crate) const KEY: usize = 32;
 
-/// Which value of a single field, which is there, Go leaves out of JSON.
+/// Which value of a singular field that is present Go omits from JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LeftOut {
     Never,
-    /// Without bytes.
+    /// An empty one.
     Empty,
     /// The number 0.
     Zero,
-    /// To be told from the value.
+    /// It has to be read to tell.
     Told,
-    /// The field is more than one value, or none.
+    /// The field is repeated, a map, or inlined.
     Many,
 }
 
-/// What JSON of a field takes, which is there and not left out.
+/// How JSON is written of a field that is present and not omitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WrittenAs {
     Text,
     Message,
     /// An integer or a bool.
     Number,
-    /// Something else, or several of them.
+    /// Any other kind, or several values.
     Other,
 }
 
-/// What a field holds: of a repeated field one element, of a map one value.
+/// The kind of a field's value: of one element of a repeated field, of one value of a map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FieldKind {
     Str,
@@ -193,7 +196,7 @@ pub(crate) enum FieldKind {
     I64,
     F64,
     Message,
-    /// A text in JSON, seconds and nanoseconds in protobuf.
+    /// A text in JSON; seconds and nanoseconds in protobuf.
     Time,
     MicroTime,
     Duration,
@@ -212,9 +215,10 @@ pub(crate) enum FieldKind {
 pub(crate) mod flags {
     /// An array in JSON.
     pub(crate) const REPEATED: u8 = 1;
-    /// An object in JSON with texts as keys; one message with key (1) and value (2) for each entry.
+    /// An object in JSON with texts as keys; in protobuf one message with key (1) and value (2) per
+    /// entry.
     pub(crate) const MAP: u8 = 2;
-    /// Its fields stand in the parent's JSON.
+    /// An inlined message: its fields stand in the parent's JSON.
     pub(crate) const INLINE: u8 = 4;
     /// May be absent: a pointer, slice or map in Go.
     pub(crate) const POINTER: u8 = 8;
@@ -240,10 +244,11 @@ impl MessageDef {
         self.place(number).map(|at| &self.fields[at])
     }
 
-    /// Where the field stands among the others.
+    /// The place of the field with this number.
     #[inline]
     pub(crate) fn place(&self, number: u32) -> Option<usize> {
-        // Numbers begin at 1 and have few gaps: nearly always the field stands where its number says.
+        // Numbers begin at 1 and have few gaps: usually the field is at the place that its number
+        // suggests.
         let number = u8::try_from(number).ok()?;
         let place = usize::from(number).wrapping_sub(1);
         match self.fields.get(place) {
@@ -252,8 +257,9 @@ impl MessageDef {
         }
     }
 
-    /// The first field of the rest of a message, if it is as nearly all are: in no place before `at`, with a tag and a length, or
-    /// a number, of one or two bytes each. Does not look whether there are so many bytes.
+    /// The first field of the rest of a message, if it is of the usual form: at place `at` or after
+    /// it, with a tag and a length or number of one or two bytes each. Does not check that the
+    /// bytes are there.
     #[cfg_attr(debug_assertions, inline)]
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn step<'a>(&self, rest: &'a [u8], at: usize) -> Option<Step<'a>> {
@@ -265,7 +271,7 @@ impl MessageDef {
         is_it.then_some(Step { place, field, pair, behind })
     }
 
-    /// A [step](Self::step), if it is one value, and with nothing before it that JSON has.
+    /// A [step](Self::step) with one value, if all fields before it are omitted from JSON.
     #[cfg_attr(debug_assertions, inline)]
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn take<'a>(&self, rest: &'a [u8], at: usize) -> Option<Taken<'a>> {
@@ -282,7 +288,7 @@ impl MessageDef {
         Some(Taken { rest: behind.rest(), next: place + 1, field, bytes, is_left_out })
     }
 
-    /// Whether JSON has none of these fields where they are absent. May say no where it is so.
+    /// Whether JSON omits all of these fields when they are absent. May be false where it does.
     #[inline]
     pub(crate) fn are_left_out(&self, from: usize, to: usize) -> bool {
         from == to || to <= 64 && (self.written >> from) << (64 - (to - from)) == 0
@@ -290,13 +296,13 @@ impl MessageDef {
 }
 
 impl FieldKind {
-    /// Whether JSON can have `null` where there is a value.
+    /// Whether JSON can have `null` for a value that is present.
     pub(crate) const fn may_be_null(self) -> bool {
         use FieldKind::*;
         matches!(self, Time | MicroTime | RawJson | PropsOrArray | PropsOrStringArray)
     }
 
-    /// Whether it is a plain value in Go, which `omitempty` leaves out when it is zero. Structs are not.
+    /// Whether it is a plain value in Go, which `omitempty` omits when it is zero. Structs are not.
     pub(crate) const fn is_plain(self) -> bool {
         use FieldKind::*;
         matches!(self, Str | Bool | I32 | I64 | F64)
@@ -343,7 +349,7 @@ impl WrittenAs {
 }
 
 impl FieldDef {
-    /// A text without a name.
+    /// A text field without a name.
     pub(crate) const fn text() -> Self {
         f(0, "", FieldKind::Str, 0, 0)
     }
@@ -352,25 +358,27 @@ impl FieldDef {
         self.flags & flag != 0
     }
 
-    /// Whether JSON has nothing of the field where it is absent.
+    /// Whether JSON omits the field when it is absent.
     pub(crate) const fn is_left_out(&self) -> bool {
         use flags::{INLINE, OMIT_EMPTY, OMIT_ZERO, POINTER};
-        // To leave out what is empty has no effect on structs.
-        let can_be_empty = self.has(POINTER) || self.kind.is_plain() || matches!(self.kind, FieldKind::Bytes);
+        // `omitempty` has no effect on structs.
+        let can_be_empty =
+            self.has(POINTER) || self.kind.is_plain() || matches!(self.kind, FieldKind::Bytes);
         match self.has(INLINE) {
             true => self.has(POINTER),
             false => self.has(OMIT_ZERO) || self.has(OMIT_EMPTY) && can_be_empty,
         }
     }
 
-    /// The name between a comma and a text, `,"name":"`, and how many of these bytes it is; `None` if it has more.
+    /// The name between a comma and a text, `,"name":"`, padded, and its length; `None` if it is
+    /// too long.
     #[inline]
     pub(crate) fn key(&self) -> Option<(&[u8; KEY], usize)> {
         let length = self.name.len() + 5;
         (length <= KEY).then_some((&self.key, length))
     }
 
-    /// The message that the field holds, for the kinds that hold one.
+    /// The message of a field, for kinds that have one.
     pub(crate) fn message(&self) -> &'static MessageDef {
         &table::MESSAGES[usize::from(self.message)]
     }

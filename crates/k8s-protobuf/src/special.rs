@@ -1,5 +1,5 @@
-//! The messages whose JSON is no object. Decoding and writing JSON read them with the same functions, so that both refuse
-//! the same bytes: each part that stands there is looked at, of which the last counts.
+//! Messages that are not objects in JSON. Decoding and writing JSON share these functions, so that
+//! both refuse the same bytes: every occurrence of a field is checked, and the last one counts.
 
 use crate::Error;
 use crate::de::text::{self, Short};
@@ -39,7 +39,7 @@ pub(crate) fn time(kind: FieldKind, message: &[u8]) -> Result<Option<Moment>, Er
         }
     }
     if kind == FieldKind::Time {
-        // Go does not look at fractions here.
+        // Go ignores the fraction here.
         return Ok((seconds != text::ZERO_TIME).then_some(Moment { seconds, micros: None }));
     }
     let micros = nanos / 1000;
@@ -69,12 +69,13 @@ pub(crate) fn quantity(message: &[u8]) -> Result<&[u8], Error> {
     })
 }
 
-/// The text within a `RawExtension`, a `FieldsV1` or JSON; empty for none, which is `null`.
+/// The text within a `RawExtension`, a `FieldsV1` or JSON; empty for an absent one, which is
+/// `null`.
 pub(crate) fn raw(message: &[u8]) -> Result<&[u8], Error> {
     first(message)
 }
 
-/// The bytes of field 1; empty if it is not there.
+/// The bytes of field 1; empty if it is absent.
 fn first(message: &[u8]) -> Result<&[u8], Error> {
     let mut found = &b""[..];
     let mut fields = Reader::new(message);
@@ -109,16 +110,17 @@ pub(crate) fn int_or_text(message: &[u8]) -> Result<IntOrText<'_>, Error> {
     }
 }
 
-/// What stands for a schema: it, or something else.
+/// A schema, or one of its alternatives.
 pub(crate) enum Schema<'de> {
     Null,
     Bool(bool),
     One(&'de [u8]),
-    /// How many schemas or texts; they are the fields 2 of the message.
+    /// The number of schemas or texts, which are the fields 2 of the message.
     Many(u32),
 }
 
-/// What stands for a schema; `None` for one in more than one part, which has to be put together first.
+/// A schema or one of its alternatives; `None` if it is split into parts, which have to be joined
+/// first.
 pub(crate) fn schema(kind: FieldKind, message: &[u8]) -> Result<Option<Schema<'_>>, Error> {
     let (mut schema, mut allows, mut many) = (None, false, 0u32);
     let mut fields = Reader::new(message);
@@ -141,7 +143,9 @@ pub(crate) fn schema(kind: FieldKind, message: &[u8]) -> Result<Option<Schema<'_
     }
     Ok(Some(match (schema, kind) {
         (None, FieldKind::PropsOrBool) => Schema::Bool(allows),
-        (_, FieldKind::PropsOrArray | FieldKind::PropsOrStringArray) if many > 0 => Schema::Many(many),
+        (_, FieldKind::PropsOrArray | FieldKind::PropsOrStringArray) if many > 0 => {
+            Schema::Many(many)
+        }
         (Some(schema), _) => Schema::One(schema),
         (None, _) => Schema::Null,
     }))

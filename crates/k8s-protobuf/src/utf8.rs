@@ -1,12 +1,12 @@
-//! Texts in the bytes.
+//! Texts as UTF-8.
 
 use ascii::AsAsciiStr;
 
 use crate::Error;
 use crate::error::malformed;
 
-/// The text; `None` if it is no UTF-8. Nearly all texts of an object are short and ASCII, which whole words tell in a fraction
-/// of the time: the standard library's check goes byte by byte through such.
+/// The text; `None` if it is not UTF-8. Nearly all texts of an object are short and ASCII, which is
+/// checked a word at a time; the standard library's check goes byte by byte through short texts.
 #[inline]
 pub(crate) fn checked(bytes: &[u8]) -> Option<&str> {
     match bytes.as_ascii_str() {
@@ -15,7 +15,7 @@ pub(crate) fn checked(bytes: &[u8]) -> Option<&str> {
     }
 }
 
-/// The text, or an error that says what is wrong.
+/// The text, or an error that names the problem.
 #[inline]
 pub(crate) fn text(bytes: &[u8]) -> Result<&str, Error> {
     checked(bytes).ok_or_else(not_utf8)

@@ -1,4 +1,4 @@
-//! Protobuf's own encoding: numbered fields, one after the other.
+//! Protobuf's own encoding: a sequence of numbered fields.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use crate::error::malformed;
 use crate::{Error, utf8};
 
-/// Goes through the fields of one message. Cheap to copy: a place in the bytes.
+/// Iterates over the fields of one message. Cheap to copy: it is a position in the bytes.
 ///
 /// # Examples
 /// ```
@@ -46,7 +46,7 @@ impl<'a> Reader<'a> {
         Self { rest: message }
     }
 
-    /// What was not read yet.
+    /// The bytes not read yet.
     #[must_use]
     pub fn rest(&self) -> &'a [u8] {
         self.rest
@@ -54,9 +54,9 @@ impl<'a> Reader<'a> {
 
     /// The next field: number and value; `None` at the end of the message.
     ///
-    /// # Errors
-    /// When the message ends within the field, or the field is no protobuf.
-    // Not a call: what it returns is large, and is taken apart at once. Unoptimized, it would fill the callers' stacks.
+    /// When the message ends within the field, or the field is not protobuf.
+    // Inlined: the result is large and is taken apart at once. Unoptimized, it would fill the
+    // callers' stacks.
     #[cfg_attr(debug_assertions, inline)]
     #[cfg_attr(not(debug_assertions), inline(always))]
     #[expect(
@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// What stands before a field's value: its number, and the encoding of the value.
+    /// The tag before a field's value: the field's number, and the encoding of the value.
     #[inline]
     pub(crate) fn tag(&mut self) -> Result<(u32, u8), Broken> {
         let tag = self.varint()?;
@@ -98,7 +98,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The bytes of the value with this encoding: those of a number as they are, of all else without the length.
+    /// The bytes of the value with this encoding; without the length prefix, if it has one.
     #[cfg_attr(debug_assertions, inline)]
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn payload(&mut self, encoding: u8) -> Result<&'a [u8], Broken> {
@@ -126,7 +126,7 @@ impl<'a> Reader<'a> {
                 self.rest = rest;
                 Ok(u64::from(*byte))
             }
-            // Tags from 16 on and most messages' lengths have two.
+            // Tags from 16 on and the lengths of most messages take two.
             [low, high, rest @ ..] if *high < 0x80 => {
                 self.rest = rest;
                 Ok(u64::from(low & 0x7f) | u64::from(*high) << 7)
@@ -135,7 +135,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A number of one or two bytes; `None` if none such stands here.
+    /// A number of one or two bytes; `None` if the next one is longer.
     #[inline]
     pub(crate) fn short(&mut self) -> Option<u16> {
         match self.rest {
@@ -151,17 +151,21 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A tag and what follows it, a length or a number, each of one or two bytes; `None` if no such stand here, and
-    /// this is then somewhere within.
+    /// A tag and the length or number after it, each of one or two bytes; `None` if they are not so
+    /// short, and the position is then undefined.
     #[inline]
     pub(crate) fn pair(&mut self) -> Option<Pair<'a>> {
-        // Nearly all are of one byte each.
+        // Usually one byte each.
         if let [tag, rest @ ..] = self.rest
             && let [number, behind @ ..] = rest
             && (tag | number) < 0x80
         {
             self.rest = behind;
-            return Some(Pair { tag: u16::from(*tag), number: u16::from(*number), written: &rest[..1] });
+            return Some(Pair {
+                tag: u16::from(*tag),
+                number: u16::from(*number),
+                written: &rest[..1],
+            });
         }
         let tag = self.short()?;
         let before = self.rest;
@@ -169,8 +173,8 @@ impl<'a> Reader<'a> {
         Some(Pair { tag, number, written: before.get(..before.len() - self.rest.len())? })
     }
 
-    /// The bytes of the value that this pair begins, as [`payload`](Self::payload) has them; `None` if there are not so many,
-    /// or it is encoded otherwise.
+    /// The bytes of the value that this pair begins, as [`payload`](Self::payload) returns them;
+    /// `None` if the message is too short, or the encoding is another.
     #[inline]
     pub(crate) fn held(&mut self, pair: &Pair<'a>) -> Option<&'a [u8]> {
         match pair.tag & 7 {
@@ -180,7 +184,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The payload of the next field, if it has this tag and is short; otherwise this is somewhere within.
+    /// The payload of the next field, if it has this tag and is short; otherwise the position is
+    /// undefined.
     #[inline]
     pub(crate) fn next_of(&mut self, tag: u16) -> Option<&'a [u8]> {
         let pair = self.pair()?;
@@ -221,11 +226,11 @@ impl<'a> Reader<'a> {
 pub(crate) struct Pair<'a> {
     pub(crate) tag: u16,
     pub(crate) number: u16,
-    /// The number as it stands there.
+    /// The number as encoded.
     written: &'a [u8],
 }
 
-/// What is wrong with a field: an [`Error`] that fits into a register, for where there are many fields.
+/// An error of a field that fits into a register, for loops over many fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Broken {
     Truncated,
@@ -262,7 +267,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The number that says it in the tag before the value.
+    /// The number of this encoding in a tag.
     pub(crate) fn encoding(self) -> u8 {
         match self {
             Self::Varint(_) => 0,
@@ -292,7 +297,8 @@ impl<'a> Value<'a> {
     }
 }
 
-/// The text as Go has it in JSON: of bytes that are no UTF-8, which servers store as they come, each is a `U+FFFD`.
+/// The text as Go has it in JSON: `U+FFFD` for each byte that is not UTF-8, which servers store as
+/// they get it.
 pub(crate) fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     match utf8::checked(bytes) {
         Some(text) => Cow::Borrowed(text),
@@ -329,7 +335,7 @@ impl fmt::Debug for Value<'_> {
     }
 }
 
-/// Writes a number as protobuf does.
+/// Appends a varint.
 pub(crate) fn put_varint(mut value: u64, out: &mut Vec<u8>) {
     while value >= 0x80 {
         out.push((value & 0x7f) as u8 | 0x80);
@@ -338,7 +344,7 @@ pub(crate) fn put_varint(mut value: u64, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-/// Writes a field that has a length: a text, bytes, a message.
+/// Appends a field with a length: a text, bytes, a message.
 pub(crate) fn put_bytes(number: u32, bytes: &[u8], out: &mut Vec<u8>) {
     put_varint(u64::from(number) << 3 | 2, out);
     put_varint(bytes.len() as u64, out);
@@ -387,7 +393,8 @@ mod tests {
 
     #[test]
     fn what_is_not_whole_or_not_protobuf_is_an_error() {
-        for bytes in [&[0x80][..], &[0x08], &[0x08, 0x80], &[0x12, 5, 1], &[0x19, 1, 2], &[0x25, 0]] {
+        for bytes in [&[0x80][..], &[0x08], &[0x08, 0x80], &[0x12, 5, 1], &[0x19, 1, 2], &[0x25, 0]]
+        {
             assert_eq!(Reader::new(bytes).next(), Err(Error::Truncated), "{bytes:?}");
         }
         // Groups, the number 0, and numbers that are too long.

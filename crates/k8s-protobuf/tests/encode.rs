@@ -6,8 +6,7 @@ use serde_json::json;
 #[test]
 fn an_object_says_itself_what_it_is() {
     let mut out = b"before".to_vec();
-    let pod =
-        json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "a", "labels": { "app": "web" } } });
+    let pod = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "a", "labels": { "app": "web" } } });
     let kind = encode::object(&pod, &mut out).unwrap();
     assert_eq!(kind, Kind::of("v1", "Pod").unwrap());
     let (kind, message) = Envelope::parse(&out[6..]).unwrap().message().unwrap();
@@ -21,7 +20,8 @@ fn nothing_is_left_of_an_object_that_cannot_be_written() {
     let mut out = b"before".to_vec();
     let custom = json!({ "apiVersion": "example.com/v1", "kind": "Widget" });
     assert!(matches!(encode::object(&custom, &mut out), Err(Error::UnknownKind { .. })));
-    let broken = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "a", "labels": 1 } });
+    let broken =
+        json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "a", "labels": 1 } });
     assert!(matches!(encode::object(&broken, &mut out), Err(Error::Type { .. })));
     let pods = Kind::of("v1", "PodList").unwrap();
     assert!(encode::list(pods, &json!({ "resourceVersion": 1 }), &[[]], &mut out).is_err());
@@ -33,7 +33,8 @@ fn nothing_is_left_of_an_object_that_cannot_be_written() {
 fn a_list_in_parts_is_the_list_at_once() {
     let pods = Kind::of("v1", "PodList").unwrap();
     let names: Vec<String> = (0..40).map(|number| "x".repeat(number * 10)).collect();
-    let objects: Vec<_> = names.iter().map(|name| json!({ "metadata": { "name": name } })).collect();
+    let objects: Vec<_> =
+        names.iter().map(|name| json!({ "metadata": { "name": name } })).collect();
     let items: Vec<Vec<u8>> = objects
         .iter()
         .map(|object| {
@@ -46,7 +47,8 @@ fn a_list_in_parts_is_the_list_at_once() {
     let mut list = Vec::new();
     encode::list(pods, &metadata, &items, &mut list).unwrap();
     // The same from JSON.
-    let object = json!({ "apiVersion": "v1", "kind": "PodList", "metadata": metadata, "items": objects });
+    let object =
+        json!({ "apiVersion": "v1", "kind": "PodList", "metadata": metadata, "items": objects });
     let mut written = Vec::new();
     encode::object(&object, &mut written).unwrap();
     assert!(list == written);
@@ -55,8 +57,11 @@ fn a_list_in_parts_is_the_list_at_once() {
 #[test]
 fn an_event_has_its_length_before_it() {
     let mut object = Vec::new();
-    encode::object(&json!({ "apiVersion": "v1", "kind": "Status", "reason": "Expired" }), &mut object)
-        .unwrap();
+    encode::object(
+        &json!({ "apiVersion": "v1", "kind": "Status", "reason": "Expired" }),
+        &mut object,
+    )
+    .unwrap();
     let mut event = Vec::new();
     encode::watch_event("BOOKMARK", &object, &mut event).unwrap();
     let (length, frame) = event.split_first_chunk::<4>().unwrap();

@@ -1,4 +1,5 @@
-//! Go's protobuf and Go's JSON of the same objects are the same as types of k8s-openapi, all of them.
+//! Go's protobuf and Go's JSON of the same objects are the same as types of k8s-openapi, all of
+//! them.
 
 mod corpus;
 #[path = "typed/kinds.rs"]
@@ -64,10 +65,14 @@ fn an_object_is_what_gos_json_is() {
     }
     assert!(different.is_empty(), "{}, such as {}", different.len(), different[0]);
     // Go writes null for some times that the types must have.
-    assert!(refused * 50 < same, "{same} are the same, but {refused} are refused in both encodings");
+    assert!(
+        refused * 50 < same,
+        "{same} are the same, but {refused} are refused in both encodings"
+    );
 }
 
-/// What is in the table and not in k8s-openapi: `*` are all kinds of the version; of those named, the lists too.
+/// What is in the table and not in k8s-openapi: `*` are all kinds of the version; of those named,
+/// the lists too.
 const NOT_TYPED: &[(&str, &[&str])] = &[
     // Only sent to webhooks.
     ("admission.k8s.io/v1", &["*"]),
@@ -146,7 +151,10 @@ fn no_kind_is_forgotten() {
         let candidates = [(version, "*"), (version, name), (version, item)];
         let exception = candidates.into_iter().find(|candidate| exceptions.contains(candidate));
         let is_typed = kinds.0.contains_key(&(version, name));
-        assert!(is_typed != exception.is_some(), "{kind} is typed: {is_typed}, and excepted: {exception:?}");
+        assert!(
+            is_typed != exception.is_some(),
+            "{kind} is typed: {is_typed}, and excepted: {exception:?}"
+        );
         used.extend(exception);
     }
     exceptions.retain(|exception| !used.contains(exception));

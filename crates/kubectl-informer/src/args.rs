@@ -11,7 +11,12 @@ use crate::connect::ConnectionArgs;
 ///
 /// Try `kubectl informer demo`: it needs no cluster.
 #[derive(Debug, Clone, Parser)]
-#[command(name = "kubectl-informer", bin_name = "kubectl informer", version, propagate_version = true)]
+#[command(
+    name = "kubectl-informer",
+    bin_name = "kubectl informer",
+    version,
+    propagate_version = true
+)]
 pub struct Args {
     /// What to do.
     #[command(subcommand)]
@@ -27,7 +32,8 @@ pub struct Args {
 /// What to do.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Command {
-    /// See it all at work, without a cluster: an API server, a little life on it, an informer and the gateway.
+    /// See it all at work, without a cluster: an API server, a little life on it, an informer and
+    /// the gateway.
     Demo(DemoArgs),
     /// Print a line for each add, update and delete.
     Watch(WatchArgs),
@@ -58,7 +64,13 @@ pub struct SelectionArgs {
     #[arg(short = 'A', long, conflicts_with = "namespace")]
     pub all_namespaces: bool,
     /// Only objects whose labels match, such as app=web,tier in (a,b); the server selects.
-    #[arg(short = 'l', long, value_name = "SELECTOR", default_value = "", hide_default_value = true)]
+    #[arg(
+        short = 'l',
+        long,
+        value_name = "SELECTOR",
+        default_value = "",
+        hide_default_value = true
+    )]
     pub selector: String,
     /// Only objects whose fields match, such as spec.nodeName=node-1; the server selects.
     #[arg(long, value_name = "SELECTOR", default_value = "", hide_default_value = true)]
@@ -74,7 +86,8 @@ pub struct WatchArgs {
     /// Which objects.
     #[command(flatten)]
     pub selection: SelectionArgs,
-    /// Show everything again this often, at most once a second, marked (resync), without asking the server.
+    /// Show everything again this often, at most once a second, marked (resync), without asking the
+    /// server.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub resync: Option<Duration>,
     /// How each line looks.
@@ -138,8 +151,8 @@ pub struct ServeArgs {
     /// Where to listen. Anything but a loopback address lets others read what the gateway may read.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8888")]
     pub addr: SocketAddr,
-    /// The resources that may be asked for: names as for watch, or * for all but Secrets. Secrets are
-    /// answered only when named here.
+    /// The resources that may be asked for: names as for watch, or * for all but Secrets. Secrets
+    /// are answered only when named here.
     #[arg(long, value_name = "RESOURCES", value_delimiter = ',', default_value = "*")]
     pub allow: Vec<String>,
     /// Host names by which the gateway may be addressed, besides loopback ones.
@@ -182,9 +195,14 @@ mod tests {
 
     #[test]
     fn durations() {
-        for (text, millis) in
-            [("5s", 5000), ("1m30s", 90_000), ("500ms", 500), ("0", 0), ("0s", 0), ("1h", 3_600_000)]
-        {
+        for (text, millis) in [
+            ("5s", 5000),
+            ("1m30s", 90_000),
+            ("500ms", 500),
+            ("0", 0),
+            ("0s", 0),
+            ("1h", 3_600_000),
+        ] {
             assert_eq!(duration(text), Ok(Duration::from_millis(millis)), "{text}");
         }
         for text in ["", "5", "-5s", "soon", "5 parsecs"] {
@@ -194,11 +212,20 @@ mod tests {
 
     #[test]
     fn the_usual_flags_may_stand_before_and_after_the_command() {
-        let before =
-            Args::try_parse_from(["x", "-n", "web", "--context", "c", "watch", "pods,deploy", "svc"])
-                .unwrap();
+        let before = Args::try_parse_from([
+            "x",
+            "-n",
+            "web",
+            "--context",
+            "c",
+            "watch",
+            "pods,deploy",
+            "svc",
+        ])
+        .unwrap();
         let after =
-            Args::try_parse_from(["x", "watch", "pods,deploy", "svc", "-n", "web", "--context=c"]).unwrap();
+            Args::try_parse_from(["x", "watch", "pods,deploy", "svc", "-n", "web", "--context=c"])
+                .unwrap();
         for args in [before, after] {
             assert_eq!(args.connection.namespace.as_deref(), Some("web"));
             assert_eq!(args.connection.context.as_deref(), Some("c"));
@@ -217,6 +244,9 @@ mod tests {
     fn demo_ends_by_itself_when_told() {
         let args = Args::try_parse_from(["x", "demo", "--for", "20s"]).unwrap();
         let Command::Demo(demo) = args.command else { panic!("not demo") };
-        assert_eq!((demo.lasting, demo.resync), (Some(Duration::from_secs(20)), Duration::from_secs(5)));
+        assert_eq!(
+            (demo.lasting, demo.resync),
+            (Some(Duration::from_secs(20)), Duration::from_secs(5))
+        );
     }
 }

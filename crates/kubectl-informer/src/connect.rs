@@ -14,7 +14,8 @@ use secrecy::ExposeSecret;
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Connection")]
 pub struct ConnectionArgs {
-    /// The kubeconfig file; by default those in $KUBECONFIG, or ~/.kube/config, or the Pod's own account.
+    /// The kubeconfig file; by default those in $KUBECONFIG, or ~/.kube/config, or the Pod's own
+    /// account.
     #[arg(long, global = true, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
     /// The kubeconfig's context to use.
@@ -33,7 +34,13 @@ pub struct ConnectionArgs {
     #[arg(short, long, global = true, value_name = "URL")]
     pub server: Option<String>,
     /// The bearer token to present.
-    #[arg(long, global = true, value_name = "TOKEN", env = "KUBECTL_INFORMER_TOKEN", hide_env_values = true)]
+    #[arg(
+        long,
+        global = true,
+        value_name = "TOKEN",
+        env = "KUBECTL_INFORMER_TOKEN",
+        hide_env_values = true
+    )]
     pub token: Option<Token>,
     /// How long connecting, and asking what resources there are, may take. Watches live longer.
     #[arg(long, global = true, value_name = "DURATION", value_parser = crate::args::duration)]
@@ -169,9 +176,10 @@ impl ConnectionArgs {
             config.cluster_url = uri;
         }
         if let Some(namespace) = &self.namespace {
-            Scope::namespace(namespace)
-                .check()
-                .map_err(|error| ConnectError::Flag { flag: "--namespace", cause: error.to_string() })?;
+            Scope::namespace(namespace).check().map_err(|error| ConnectError::Flag {
+                flag: "--namespace",
+                cause: error.to_string(),
+            })?;
             config.default_namespace.clone_from(namespace);
         }
         // An empty one, as of a variable that is set to nothing, is none.
@@ -273,7 +281,10 @@ impl ConnectionArgs {
         Config::from_custom_kubeconfig(merged, &options).await.map_err(|error| {
             let cause = match error {
                 KubeconfigError::CurrentContextNotSet => {
-                    format!("no context is chosen; choose one with --context, of {}", listed(&contexts))
+                    format!(
+                        "no context is chosen; choose one with --context, of {}",
+                        listed(&contexts)
+                    )
                 }
                 KubeconfigError::LoadContext(name) => {
                     format!("it has no context {name:?}; it has {}", listed(&contexts))
@@ -289,7 +300,8 @@ impl ConnectionArgs {
 
     fn server_uri(&self) -> Result<Option<http::Uri>, ConnectError> {
         let Some(server) = &self.server else { return Ok(None) };
-        let text = if server.contains("://") { server.clone() } else { format!("https://{server}") };
+        let text =
+            if server.contains("://") { server.clone() } else { format!("https://{server}") };
         let uri = text.parse::<http::Uri>().map_err(|error| ConnectError::Flag {
             flag: "--server",
             cause: format!(
@@ -313,7 +325,10 @@ pub struct Connection {
 
 impl std::fmt::Debug for Connection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Connection").field("url", &self.url).field("namespace", &self.namespace).finish()
+        f.debug_struct("Connection")
+            .field("url", &self.url)
+            .field("namespace", &self.namespace)
+            .finish()
     }
 }
 
@@ -326,12 +341,18 @@ enum Source {
 fn of_file(file: &Path, error: &KubeconfigError) -> ConnectError {
     let file = file.to_owned();
     match error {
-        KubeconfigError::ReadConfig(cause, _) => ConnectError::Unreadable { file, cause: cause.to_string() },
+        KubeconfigError::ReadConfig(cause, _) => {
+            ConnectError::Unreadable { file, cause: cause.to_string() }
+        }
         // The parser's own words quote the file, and with it the credentials.
         KubeconfigError::Parse(error) => {
             let cause = match error.location() {
                 Some(at) => {
-                    format!("not the YAML of a kubeconfig, at line {} column {}", at.line(), at.column())
+                    format!(
+                        "not the YAML of a kubeconfig, at line {} column {}",
+                        at.line(),
+                        at.column()
+                    )
                 }
                 None => "not the YAML of a kubeconfig".to_owned(),
             };

@@ -38,7 +38,8 @@ pub(crate) async fn demo(args: &DemoArgs, io: &Io) -> anyhow::Result<()> {
     let discovery = Discovery::fetch(&client).await?;
     let resources = resolve::resources(&discovery, ["pods", "deployments.apps"])?;
     let everywhere = resources.into_iter().map(|it| (InformerOptions::new(), it));
-    let followed = Followed::start(&client, everywhere, Some(args.resync).filter(|it| !it.is_zero()))?;
+    let followed =
+        Followed::start(&client, everywhere, Some(args.resync).filter(|it| !it.is_zero()))?;
     let format = LineFormat { output: None, with_resource: true };
     let printed = followed.print(format, args.lasting, io).await;
 
@@ -52,9 +53,9 @@ pub(crate) async fn demo(args: &DemoArgs, io: &Io) -> anyhow::Result<()> {
 /// The port that the documentation names, or any other if it is taken.
 async fn listen(asked: Option<SocketAddr>) -> anyhow::Result<TcpListener> {
     if let Some(address) = asked {
-        return TcpListener::bind(address)
-            .await
-            .with_context(|| format!("cannot listen on {address}; choose another address with --addr"));
+        return TcpListener::bind(address).await.with_context(|| {
+            format!("cannot listen on {address}; choose another address with --addr")
+        });
     }
     match TcpListener::bind((Ipv4Addr::LOCALHOST, PORT)).await {
         Ok(listener) => Ok(listener),
@@ -69,7 +70,9 @@ fn introduction(server: &str, gateway: SocketAddr, args: &DemoArgs) -> String {
     };
     let resync = match args.resync {
         Duration::ZERO => String::new(),
-        period => format!(" Every {period:?} the printer is shown everything again, marked (resync)."),
+        period => {
+            format!(" Every {period:?} the printer is shown everything again, marked (resync).")
+        }
     };
     format!(
         "\

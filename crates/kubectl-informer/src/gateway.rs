@@ -8,26 +8,28 @@
 //! GET /livez  /readyz  /metrics               these win over short names
 //! ```
 //!
-//! An informer starts at the first request for a resource and is shared by all later ones; while it syncs, the
-//! answer waits. Lists are `List` objects whose `metadata.resourceVersion` is the version that the cache stands
-//! for, errors are `Status` objects, as everywhere in Kubernetes.
+//! An informer starts at the first request for a resource and is shared by all later ones; while it
+//! syncs, the answer waits. Lists are `List` objects whose `metadata.resourceVersion` is the
+//! version that the cache stands for, errors are `Status` objects, as everywhere in Kubernetes.
 //!
 //! | parameter of lists | |
 //! |---|---|
 //! | `labels[key]=value` | only objects with this label; may be repeated, and all must match |
 //! | `labelSelector=` | the full grammar of label selectors |
-//! | `fieldSelector=` | any field by its path, such as `spec.nodeName=node-1`, read from the cached object |
+//! | `fieldSelector=` | the API server's fields, such as `spec.nodeName=node-1`, or any other by its path in the cached object |
 //! | `namespace=` | only this namespace |
 //! | `limit=`, `continue=` | pages of one snapshot; 410 once that snapshot is gone |
 //!
-//! Objects are kept as the bytes that the server sent, protobuf of built-in kinds, and become JSON while an answer is
-//! sent: the JSON that the server itself would have sent, as a value. An object that cannot be written, because its bytes
-//! are malformed, is an error and never left out: the answer is 500 or, once it has begun, ends with a broken connection;
-//! `gateway_unwritable_objects` counts them.
+//! Objects are kept as the bytes that the server sent, protobuf of built-in kinds, and become JSON
+//! while an answer is sent: the JSON that the server itself would have sent, as a value. An object
+//! that cannot be written, because its bytes are malformed, is an error and never left out: the
+//! answer is 500 or, once it has begun, ends with a broken connection; `gateway_unwritable_objects`
+//! counts them.
 //!
-//! It is read-only, listens on loopback unless told otherwise, checks the `Host` header, answers only for what
-//! [`GatewayOptions::allow`] names (Secrets never unless named), bounds its inputs and the number of resources that
-//! it holds, and lets go of those that nobody asks for. `managedFields` are left out, as by every informer.
+//! It is read-only, listens on loopback unless told otherwise, checks the `Host` header, answers
+//! only for what [`GatewayOptions::allow`] names (Secrets never unless named), bounds its inputs
+//! and the number of resources that it holds, and lets go of those that nobody asks for.
+//! `managedFields` are left out, as by every informer.
 //!
 //! # Examples
 //! In a program of your own:
@@ -82,9 +84,11 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(15);
 /// What a gateway may do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GatewayOptions {
-    /// Hold only this namespace of namespaced resources, for those who may read no more. Default: all.
+    /// Hold only this namespace of namespaced resources, for those who may read no more. Default:
+    /// all.
     pub namespace: Option<String>,
-    /// The resources that may be asked for, named as for kubectl; `*` is all but Secrets. Default: `*`.
+    /// The resources that may be asked for, named as for kubectl; `*` is all but Secrets. Default:
+    /// `*`.
     pub allow: Vec<String>,
     /// Host names by which the gateway may be addressed, besides loopback ones. Default: none.
     pub allowed_hosts: Vec<String>,
@@ -96,7 +100,8 @@ pub struct GatewayOptions {
     pub idle_timeout: Duration,
     /// How many snapshots are kept for `continue=`. Default: 32.
     pub kept_snapshots: usize,
-    /// How long a snapshot is kept for `continue=` after its last page was asked for. Default: 5 minutes.
+    /// How long a snapshot is kept for `continue=` after its last page was asked for. Default: 5
+    /// minutes.
     pub snapshot_lifetime: Duration,
 }
 
@@ -148,20 +153,24 @@ impl Gateway {
         Self { inner: Arc::new(inner) }
     }
 
-    /// The routes, to serve them in a program of your own; only [`sweep`](Self::sweep) is left to call now and
-    /// then.
+    /// The routes, to serve them in a program of your own; only [`sweep`](Self::sweep) is left to
+    /// call now and then.
     pub fn router(&self) -> Router {
         routes::router(self)
     }
 
     /// Serves until `stop` resolves, lets running requests end, and stops all informers.
     ///
-    /// At most 512 connections are served at a time, and one that does not send a whole request within 30 s is
-    /// closed.
+    /// At most 512 connections are served at a time, and one that does not send a whole request
+    /// within 30 s is closed.
     ///
     /// # Cancel safety
     /// Dropping the future stops serving; the informers stop with the last handle of the gateway.
-    pub async fn serve(&self, listener: TcpListener, stop: impl Future<Output = ()> + Send + 'static) {
+    pub async fn serve(
+        &self,
+        listener: TcpListener,
+        stop: impl Future<Output = ()> + Send + 'static,
+    ) {
         let stopping = CancellationToken::new();
         let told = stopping.clone();
         let stopped = async move {
@@ -175,7 +184,10 @@ impl Gateway {
         };
         let sweeping = async {
             loop {
-                tokio::time::sleep(SWEEP_INTERVAL.min(self.inner.options.idle_timeout.max(MIN_SWEEP))).await;
+                tokio::time::sleep(
+                    SWEEP_INTERVAL.min(self.inner.options.idle_timeout.max(MIN_SWEEP)),
+                )
+                .await;
                 self.sweep().await;
             }
         };

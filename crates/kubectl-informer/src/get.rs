@@ -16,8 +16,8 @@ use crate::args::{GetArgs, GetOutput};
 use crate::connect::{Connection, ConnectionArgs};
 use crate::io::Io;
 use crate::object::{Document, Object, full_name};
-use crate::probe;
 use crate::progress::Progress;
+use crate::refused::refused;
 use crate::resolve;
 use crate::table::{PrinterColumn, TableOptions, kind_name, table};
 use crate::watch::Selection;
@@ -31,7 +31,11 @@ struct Got {
     missing: Vec<String>,
 }
 
-pub(crate) async fn get(args: &GetArgs, connection: &ConnectionArgs, io: &Io) -> anyhow::Result<()> {
+pub(crate) async fn get(
+    args: &GetArgs,
+    connection: &ConnectionArgs,
+    io: &Io,
+) -> anyhow::Result<()> {
     let selection = Selection::parse(&args.selection)?;
     let wanted = wanted(args)?;
     let (connection, discovery) = resolve::connect(connection, io).await?;
@@ -58,7 +62,10 @@ pub(crate) async fn get(args: &GetArgs, connection: &ConnectionArgs, io: &Io) ->
 
     let missing = |it: &Got| {
         let name = it.resource.group_resource().into_owned();
-        it.missing.iter().map(move |missing| format!("{name} {missing:?} not found")).collect::<Vec<_>>()
+        it.missing
+            .iter()
+            .map(move |missing| format!("{name} {missing:?} not found"))
+            .collect::<Vec<_>>()
     };
     let failures: Vec<String> = fetched.iter().flat_map(missing).chain(unreadable).collect();
     if failures.is_empty() { Ok(()) } else { bail!(failures.join("; ")) }
@@ -105,7 +112,7 @@ async fn fetch(
     }
     let mut fetched = Vec::new();
     for (informer, names, tale) in informers {
-        let got = one(args, &informer, names, connection).await;
+        let got = one(args, &informer, names).await;
         tale.abort();
         // The bar goes with its task.
         let _ = tale.await;
@@ -118,18 +125,19 @@ async fn one(
     args: &GetArgs,
     informer: &SharedInformer<Object>,
     names: &[String],
-    connection: &Connection,
 ) -> anyhow::Result<Got> {
     let lister = tokio::select! {
         synced = informer.synced_within(args.sync_timeout) => synced?,
-        refused = probe::refused(&connection.client, informer) => bail!(refused.message),
+        refused = refused(informer) => bail!(refused),
     };
     let snapshot = lister.snapshot();
     let objects = snapshot.iter().map(|it| Arc::clone(it.object()));
     let is_named = |it: &Arc<Object>, name: &String| it.name() == *name;
-    let objects: Vec<Arc<Object>> =
-        objects.filter(|it| names.is_empty() || names.iter().any(|name| is_named(it, name))).collect();
-    let missing = names.iter().filter(|name| !objects.iter().any(|it| is_named(it, name))).cloned().collect();
+    let objects: Vec<Arc<Object>> = objects
+        .filter(|it| names.is_empty() || names.iter().any(|name| is_named(it, name)))
+        .collect();
+    let missing =
+        names.iter().filter(|name| !objects.iter().any(|it| is_named(it, name))).cloned().collect();
     let version = snapshot.version().to_string();
     Ok(Got { resource: informer.resource().clone(), objects, version, missing })
 }
@@ -145,7 +153,8 @@ async fn print(
     match args.output {
         Some(GetOutput::Json | GetOutput::Yaml) => {
             let is_one = !args.names.is_empty() || args.resources.contains('/');
-            let single = found.first().filter(|it| is_one && found.len() == 1 && it.objects.len() == 1);
+            let single =
+                found.first().filter(|it| is_one && found.len() == 1 && it.objects.len() == 1);
             if is_one && found.is_empty() {
                 return Ok(Vec::new());
             }
@@ -182,14 +191,19 @@ async fn print(
         // One at a time: decoded they take ten times the memory.
         let rows = got.objects.iter().filter_map(|it| {
             let told = |error| {
-                unreadable.push(format!("{} {:?}: {error}", got.resource.group_resource(), full_name(it)));
+                unreadable.push(format!(
+                    "{} {:?}: {error}",
+                    got.resource.group_resource(),
+                    full_name(it)
+                ));
             };
             it.decode_as::<DynamicObject>().map_err(told).ok()
         });
         tables.push(table(&got.resource, rows, &columns, options, Timestamp::now()));
     }
     if tables.is_empty() && fetched.iter().all(|it| it.missing.is_empty()) {
-        let everywhere = args.selection.all_namespaces || fetched.iter().all(|it| !it.resource.namespaced);
+        let everywhere =
+            args.selection.all_namespaces || fetched.iter().all(|it| !it.resource.namespaced);
         io.say(match everywhere {
             true => "No resources found".to_owned(),
             false => format!("No resources found in {} namespace.", connection.namespace),
@@ -217,7 +231,8 @@ fn list(fetched: &[Got]) -> impl Serialize + '_ {
     struct Items<'a>(&'a [Got]);
     impl Serialize for Items<'_> {
         fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            let mut items = serializer.serialize_seq(Some(self.0.iter().map(|it| it.objects.len()).sum()))?;
+            let mut items =
+                serializer.serialize_seq(Some(self.0.iter().map(|it| it.objects.len()).sum()))?;
             for got in self.0 {
                 got.objects.iter().try_for_each(|it| items.serialize_element(&Document(it)))?;
             }
@@ -228,7 +243,12 @@ fn list(fetched: &[Got]) -> impl Serialize + '_ {
         [only] => &only.version,
         _ => "",
     };
-    List { api_version: "v1", kind: "List", metadata: Metadata { resource_version }, items: Items(fetched) }
+    List {
+        api_version: "v1",
+        kind: "List",
+        metadata: Metadata { resource_version },
+        items: Items(fetched),
+    }
 }
 
 /// JSON indented as kubectl indents it, or YAML.

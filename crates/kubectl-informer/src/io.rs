@@ -1,4 +1,5 @@
-//! Where output goes and what ends the program: arguments of [`run`](crate::run), so that tests can own them.
+//! Where output goes and what ends the program: arguments of [`run`](crate::run), so that tests can
+//! own them.
 
 use std::fmt;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -51,7 +52,8 @@ impl Io {
         });
     }
 
-    /// Writes to `out` without blocking the runtime; gives up when the program shall end, however slow the reader is.
+    /// Writes to `out` without blocking the runtime; gives up when the program shall end, however
+    /// slow the reader is.
     pub(crate) async fn print(&self, text: String) -> io::Result<()> {
         let out = self.out.clone();
         tokio::select! {

@@ -7,13 +7,13 @@
 //! kubectl informer serve                        # then: curl -g '127.0.0.1:8888/deploy?labels[app]=web'
 //! ```
 //!
-//! The flags are those of kubectl: `--kubeconfig`, `--context`, `-n`, `-A`, `-l`, `--field-selector`, `-o`, `--as` and
-//! so on; resources are named as kubectl takes them, `RESOURCE[.VERSION][.GROUP]`, plural, singular, short name or
-//! kind.
+//! The flags are those of kubectl: `--kubeconfig`, `--context`, `-n`, `-A`, `-l`,
+//! `--field-selector`, `-o`, `--as` and so on; resources are named as kubectl takes them,
+//! `RESOURCE[.VERSION][.GROUP]`, plural, singular, short name or kind.
 //!
 //! # Lines of `watch`
-//! Each line starts with `add`, `update` or `delete`, then `namespace/name` (the name alone for resources without
-//! namespaces). What follows depends on the format:
+//! Each line starts with `add`, `update` or `delete`, then `namespace/name` (the name alone for
+//! resources without namespaces). What follows depends on the format:
 //!
 //! | `-o` | |
 //! |---|---|
@@ -22,12 +22,13 @@
 //! | `name` | nothing: two words per line |
 //! | `json` | a JSON object per line instead: `type`, `resource`, `initial`, `resync`, `object`, and `old` for a change; instead of an object that cannot be read there is `null`, and an `error` |
 //!
-//! The lines go to stdout. What becomes of the connection goes to stderr, a line for each change: the cause of a
-//! failure and when it is tried again, and that it watches again.
+//! The lines go to stdout. What becomes of the connection goes to stderr, a line for each change:
+//! the cause of a failure and when it is tried again, and that it watches again.
 //!
 //! # As a library
-//! [`run`] is the whole program with its outputs as arguments. The [`gateway`] can be embedded in programs of your
-//! own, [`table`] prints objects as kubectl does, [`connect`] reads kubeconfigs and the usual flags.
+//! [`run`] is the whole program with its outputs as arguments. The [`gateway`] can be embedded in
+//! programs of your own, [`table`] prints objects as kubectl does, [`connect`] reads kubeconfigs
+//! and the usual flags.
 
 #![forbid(unsafe_code)]
 
@@ -40,8 +41,8 @@ mod get;
 mod io;
 mod line;
 mod object;
-mod probe;
 mod progress;
+mod refused;
 mod resolve;
 mod serve;
 pub mod table;
@@ -62,8 +63,8 @@ pub use io::{Io, Output};
 /// How long callbacks and connections may take to end.
 const EXIT_DEADLINE: Duration = Duration::from_secs(2);
 
-/// Does what `args` say, until it is done or `io.stop` is cancelled. That somebody closed the output, as `| head`
-/// does, is a good end too.
+/// Does what `args` say, until it is done or `io.stop` is cancelled. That somebody closed the
+/// output, as `| head` does, is a good end too.
 ///
 /// # Errors
 /// Messages for the user, which say what to do.

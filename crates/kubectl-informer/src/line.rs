@@ -71,10 +71,18 @@ impl LineFormat {
 
 impl<'a> Facts<'a> {
     fn of(event: &'a Event<Object>) -> Self {
-        let plain =
-            |word, object| Self { word, object, old: None, initial: false, resync: false, unknown: false };
+        let plain = |word, object| Self {
+            word,
+            object,
+            old: None,
+            initial: false,
+            resync: false,
+            unknown: false,
+        };
         match event {
-            Event::Added { object, initial, .. } => Self { initial: *initial, ..plain("add", object) },
+            Event::Added { object, initial, .. } => {
+                Self { initial: *initial, ..plain("add", object) }
+            }
             Event::Updated { new, reason: UpdateReason::Resync, .. } => {
                 Self { resync: true, ..plain("update", new) }
             }
@@ -110,7 +118,8 @@ impl<'a> Facts<'a> {
         let mut labels = self.object.labels();
         labels.sort_unstable();
         if !labels.is_empty() {
-            let labels: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            let labels: Vec<String> =
+                labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
             column("labels", &labels.join(","));
         }
         let Some(old) = self.old else { return };
@@ -152,13 +161,15 @@ impl<'a> Facts<'a> {
             line = Line { object: None, old: None, error: Some(error), ..line };
             serde_json::to_string(&line)
         });
-        // What an object has of line ends stands between its members: a server may send it indented.
+        // What an object has of line ends stands between its members: a server may send it
+        // indented.
         text.unwrap_or_default().replace(['\r', '\n'], " ")
     }
 }
 
 /// When objects were created.
-static CREATED: LazyLock<Option<FieldPath>> = LazyLock::new(|| "metadata.creationTimestamp".parse().ok());
+static CREATED: LazyLock<Option<FieldPath>> =
+    LazyLock::new(|| "metadata.creationTimestamp".parse().ok());
 
 #[cfg(test)]
 mod tests {
@@ -172,7 +183,8 @@ mod tests {
 
     /// The lines of objects that are kept as JSON; those that are kept as protobuf have the same.
     fn lines(format: LineFormat) -> String {
-        let in_json = lines_of(format, |it| Object::from_json(format!("{it:#}").as_bytes()).unwrap());
+        let in_json =
+            lines_of(format, |it| Object::from_json(format!("{it:#}").as_bytes()).unwrap());
         let in_protobuf = lines_of(format, |it| {
             let mut bytes = Vec::new();
             encode::object(it, &mut bytes).unwrap();
@@ -204,7 +216,12 @@ mod tests {
         let key = ObjectKey::namespaced("shop", "web");
         let (old, new) = (object("1", 1), object("2", 2));
         let deleted = |final_state| {
-            Event::Deleted(Deleted { key: key.clone(), old: old.clone(), last: new.clone(), final_state })
+            Event::Deleted(Deleted {
+                key: key.clone(),
+                old: old.clone(),
+                last: new.clone(),
+                final_state,
+            })
         };
         let updated = |old: &Arc<Object>, reason| Event::Updated {
             key: key.clone(),
@@ -273,8 +290,11 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_told_in_its_line() {
         let broken = Arc::new(crate::object::tests::broken());
-        let event =
-            Event::Added { key: ObjectKey::namespaced("x", "broken"), object: broken, initial: false };
+        let event = Event::Added {
+            key: ObjectKey::namespaced("x", "broken"),
+            object: broken,
+            initial: false,
+        };
         let resource = Resource::of::<k8s_openapi::api::core::v1::Pod>();
         let mut text = String::new();
         let format = LineFormat { output: Some(WatchOutput::Json), with_resource: false };

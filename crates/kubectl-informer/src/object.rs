@@ -1,17 +1,14 @@
 //! Cached objects: documents of them, and what changed.
 
-mod fields;
 #[cfg(test)]
 pub(crate) mod tests;
 
 use informer::Lazy;
-use informer::decode::{Decode, DecodeError, RawObject};
+use informer::decode::{DecodeError, Wire};
 use kube::core::DynamicObject;
 use serde::Serialize;
 use serde::ser::{Error, SerializeMap, Serializer};
 use serde_json::Value;
-
-pub(crate) use fields::Fields;
 
 /// An object as the informers here keep it: its bytes.
 pub(crate) type Object = Lazy<DynamicObject>;
@@ -22,8 +19,8 @@ pub(crate) fn full_name(object: &Object) -> String {
     if namespace.is_empty() { name.into_owned() } else { format!("{namespace}/{name}") }
 }
 
-/// An object as a document for people: `apiVersion`, `kind` and `metadata`, then the rest in the order of the alphabet.
-/// It is read while it is serialised.
+/// An object as a document for people: `apiVersion`, `kind` and `metadata`, then the rest in the
+/// order of the alphabet. It is read while it is serialised.
 pub(crate) struct Document<'a>(pub(crate) &'a Object);
 
 impl Serialize for Document<'_> {
@@ -49,15 +46,20 @@ impl Serialize for Document<'_> {
 fn value(object: &Object) -> Result<Value, DecodeError> {
     let mut json = Vec::new();
     object.write_json(&mut json)?;
-    Value::decode(RawObject::new(&json, "", ""))
+    Wire::json(&json).decode()
 }
 
-/// The paths at which two states of an object differ, without the values: at most `limit` of them, at most
-/// three members deep. `metadata.resourceVersion` and `metadata.managedFields` always differ and are left out.
+/// The paths at which two states of an object differ, without the values: at most `limit` of them,
+/// at most three members deep. `metadata.resourceVersion` and `metadata.managedFields` always
+/// differ and are left out.
 ///
 /// # Errors
 /// When the bytes of one of them are no object.
-pub(crate) fn changed_paths(old: &Object, new: &Object, limit: usize) -> Result<Vec<String>, DecodeError> {
+pub(crate) fn changed_paths(
+    old: &Object,
+    new: &Object,
+    limit: usize,
+) -> Result<Vec<String>, DecodeError> {
     let parts = |object| {
         let mut value = value(object)?;
         let mut metadata = value.get_mut("metadata").map(Value::take).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! What becomes of the connection: a bar during the first list, a line for each change.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::StreamExt;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -19,7 +19,8 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn new(io: &Io) -> Self {
-        let bars = io.terminal.then(|| MultiProgress::with_draw_target(ProgressDrawTarget::stderr()));
+        let bars =
+            io.terminal.then(|| MultiProgress::with_draw_target(ProgressDrawTarget::stderr()));
         Self { io: io.clone(), bars }
     }
 
@@ -52,7 +53,8 @@ impl Progress {
         }
     }
 
-    /// Takes the bars off the terminal before lines are written; they come back with the next change.
+    /// Takes the bars off the terminal before lines are written; they come back with the next
+    /// change.
     pub(crate) fn clear(&self) {
         if let Some(bars) = &self.bars {
             // Fails if the terminal is gone, and then there is nothing to clear.
@@ -91,7 +93,12 @@ struct Tale {
 
 impl Tale {
     fn next(&mut self, status: &Status, now: Instant) -> Option<String> {
-        let seconds = |until: Instant| format!("{:.1}s", until.saturating_duration_since(now).as_secs_f32());
+        let seconds = |until: SystemTime| {
+            format!(
+                "{:.1}s",
+                until.duration_since(SystemTime::now()).unwrap_or_default().as_secs_f32()
+            )
+        };
         let line = match &status.state {
             // It may be refused for good; whoever waits for the first list finds that out and ends.
             InformerState::BackingOff { attempt: 1, .. } if !status.has_synced => return None,
@@ -107,7 +114,10 @@ impl Tale {
             InformerState::Watching { .. } => {
                 self.told = None;
                 let since = self.trouble.take()?;
-                return Some(format!("watching again after {:.1}s", now.duration_since(since).as_secs_f32()));
+                return Some(format!(
+                    "watching again after {:.1}s",
+                    now.duration_since(since).as_secs_f32()
+                ));
             }
             _ => return None,
         };

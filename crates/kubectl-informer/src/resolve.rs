@@ -13,7 +13,10 @@ use crate::io::Io;
 const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Connects and asks what resources the server has.
-pub(crate) async fn connect(args: &ConnectionArgs, io: &Io) -> anyhow::Result<(Connection, Discovery)> {
+pub(crate) async fn connect(
+    args: &ConnectionArgs,
+    io: &Io,
+) -> anyhow::Result<(Connection, Discovery)> {
     let connection = args.connect(&io.environment).await?;
     let limit = args.request_timeout.filter(|it| !it.is_zero()).unwrap_or(DISCOVERY_TIMEOUT);
     let url = &connection.url;
@@ -26,13 +29,16 @@ pub(crate) async fn connect(args: &ConnectionArgs, io: &Io) -> anyhow::Result<(C
     Ok((connection, discovery))
 }
 
-/// The resources that `args` name, each `RESOURCE[.VERSION][.GROUP]` or several joined by commas; each once, in order.
+/// The resources that `args` name, each `RESOURCE[.VERSION][.GROUP]` or several joined by commas;
+/// each once, in order.
 pub(crate) fn resources<'a>(
     discovery: &Discovery,
     args: impl IntoIterator<Item = &'a str>,
 ) -> anyhow::Result<Vec<Resource>> {
     let mut found: Vec<Resource> = Vec::new();
-    for arg in args.into_iter().flat_map(|it| it.split(',')).map(str::trim).filter(|it| !it.is_empty()) {
+    for arg in
+        args.into_iter().flat_map(|it| it.split(',')).map(str::trim).filter(|it| !it.is_empty())
+    {
         let info = discovery.find_by_arg(arg).map_err(Error::UnknownResource)?;
         if !info.can_be_watched() {
             let verbs = info.verbs.join(", ");
@@ -52,6 +58,10 @@ pub(crate) fn resources<'a>(
 }
 
 /// The namespace of an informer: none for all, or for resources that have no namespaces.
-pub(crate) fn namespace<'a>(all: bool, resource: &Resource, connection: &'a Connection) -> Option<&'a str> {
+pub(crate) fn namespace<'a>(
+    all: bool,
+    resource: &Resource,
+    connection: &'a Connection,
+) -> Option<&'a str> {
     (!all && resource.namespaced).then_some(connection.namespace.as_str())
 }

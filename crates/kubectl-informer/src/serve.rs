@@ -9,7 +9,11 @@ use crate::gateway::{Gateway, GatewayOptions, is_exposed};
 use crate::io::Io;
 use crate::resolve;
 
-pub(crate) async fn serve(args: &ServeArgs, connection: &ConnectionArgs, io: &Io) -> anyhow::Result<()> {
+pub(crate) async fn serve(
+    args: &ServeArgs,
+    connection: &ConnectionArgs,
+    io: &Io,
+) -> anyhow::Result<()> {
     let only_namespace = connection.namespace.clone();
     let (connection, discovery) = resolve::connect(connection, io).await?;
     for name in args.allow.iter().filter(|it| *it != "*") {
@@ -18,9 +22,9 @@ pub(crate) async fn serve(args: &ServeArgs, connection: &ConnectionArgs, io: &Io
             io.say(format_args!("warning: --allow: {unknown}"));
         }
     }
-    let listener = TcpListener::bind(args.addr)
-        .await
-        .with_context(|| format!("cannot listen on {}; choose another address with --addr", args.addr))?;
+    let listener = TcpListener::bind(args.addr).await.with_context(|| {
+        format!("cannot listen on {}; choose another address with --addr", args.addr)
+    })?;
     let address = listener.local_addr()?;
     if is_exposed(address.ip()) {
         io.say(format_args!(

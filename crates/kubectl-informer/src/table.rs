@@ -50,8 +50,9 @@ impl Column {
     }
 }
 
-/// The table of `objects` of one resource, lines ending in a newline. Each is let go once its line is made. `printer` are the columns that a custom
-/// resource's definition names. `now` is what ages count from.
+/// The table of `objects` of one resource, lines ending in a newline. Each is let go once its line
+/// is made. `printer` are the columns that a custom resource's definition names. `now` is what ages
+/// count from.
 #[must_use]
 pub fn table(
     resource: &Resource,
@@ -75,7 +76,8 @@ pub fn table(
                 headers.extend(shown.map(|it| it.header.to_owned()));
             }
             None if !printer.is_empty() => {
-                headers.extend(printer::shown(printer, options.wide).map(|it| it.name.to_uppercase()));
+                headers
+                    .extend(printer::shown(printer, options.wide).map(|it| it.name.to_uppercase()));
             }
             None => headers.push("AGE".to_owned()),
         }
@@ -89,7 +91,11 @@ pub fn table(
             cells.push(object.metadata.namespace.clone().unwrap_or_default());
         }
         let name = object.metadata.name.clone().unwrap_or_default();
-        cells.push(if options.with_kind { format!("{}/{name}", kind_name(resource)) } else { name });
+        cells.push(if options.with_kind {
+            format!("{}/{name}", kind_name(resource))
+        } else {
+            name
+        });
         match columns {
             Some(columns) => {
                 let shown = columns.iter().filter(|it| options.wide || !it.wide);
@@ -115,15 +121,17 @@ pub fn kind_name(resource: &Resource) -> String {
 /// Columns as wide as their widest cell and three spaces apart.
 fn aligned(lines: &[Vec<String>]) -> String {
     let columns = lines.iter().map(Vec::len).max().unwrap_or_default();
-    let width =
-        |column: usize| lines.iter().filter_map(|it| it.get(column)).map(|it| it.chars().count()).max();
+    let width = |column: usize| {
+        lines.iter().filter_map(|it| it.get(column)).map(|it| it.chars().count()).max()
+    };
     let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or_default()).collect();
     let mut text = String::new();
     for line in lines {
         let start = text.len();
         for (cell, width) in line.iter().zip(&widths) {
             // What comes from the server cannot move the cursor or start a new line.
-            let cell: String = cell.chars().map(|it| if it.is_control() { ' ' } else { it }).collect();
+            let cell: String =
+                cell.chars().map(|it| if it.is_control() { ' ' } else { it }).collect();
             text.push_str(&cell);
             text.extend(std::iter::repeat_n(' ', width + 3 - cell.chars().count()));
         }

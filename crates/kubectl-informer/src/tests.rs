@@ -199,7 +199,10 @@ async fn watch_in_json() {
     let it = Setup::new().await;
     let watching = it.start("watch pods -o json --field-selector metadata.name=a");
     it.out.until(|text| text.lines().count() == 1).await;
-    it.server.cluster().patch("pods", "default", "a", &json!({"status": {"phase": "Running"}})).unwrap();
+    it.server
+        .cluster()
+        .patch("pods", "default", "a", &json!({"status": {"phase": "Running"}}))
+        .unwrap();
     let text = it.out.until(|text| text.lines().count() == 2).await;
     let lines: Vec<Value> = text.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
     assert_eq!((&lines[0]["type"], &lines[0]["initial"]), (&json!("add"), &json!(true)));
@@ -336,7 +339,11 @@ async fn serve_says_where_and_ends_when_told() {
     let serving = it.start("serve --addr 127.0.0.1:0 --allow pods,nonsense");
     let text = it.out.until(|text| text.contains("serving ")).await;
     assert!(text.contains(&it.server.url()), "{text}");
-    assert!(it.err.text().contains("--allow: the server has no resource \"nonsense\""), "{}", it.err.text());
+    assert!(
+        it.err.text().contains("--allow: the server has no resource \"nonsense\""),
+        "{}",
+        it.err.text()
+    );
     it.io.stop.cancel();
     serving.await.unwrap().unwrap();
 }
@@ -347,7 +354,9 @@ async fn the_demo_shows_everything_and_ends_by_itself() {
     let demo = it.start("demo --addr 127.0.0.1:0 --resync 1s");
     it.out
         .until(|text| {
-            ["add ", "update ", "delete ", "(resync)", "(initial)"].iter().all(|it| text.contains(it))
+            ["add ", "update ", "delete ", "(resync)", "(initial)"]
+                .iter()
+                .all(|it| text.contains(it))
         })
         .await;
     assert!(it.out.text().contains("/deploy?labels[k8s-app]=kube-dns"));

@@ -17,14 +17,18 @@ use crate::connect::ConnectionArgs;
 use crate::io::Io;
 use crate::line::LineFormat;
 use crate::object::Object;
-use crate::probe;
 use crate::progress::Progress;
+use crate::refused::refused;
 use crate::resolve;
 
 /// Events that are written at a time.
 const BATCH: usize = 256;
 
-pub(crate) async fn watch(args: &WatchArgs, connection: &ConnectionArgs, io: &Io) -> anyhow::Result<()> {
+pub(crate) async fn watch(
+    args: &WatchArgs,
+    connection: &ConnectionArgs,
+    io: &Io,
+) -> anyhow::Result<()> {
     let selection = Selection::parse(&args.selection)?;
     let (connection, discovery) = resolve::connect(connection, io).await?;
     let resources = resolve::resources(&discovery, args.resources.iter().map(String::as_str))?;
@@ -50,7 +54,8 @@ impl Selection {
 
     /// Options of an informer with these selectors; the server selects.
     pub(crate) fn options(&self, namespace: Option<&str>) -> InformerOptions<Object> {
-        let options = InformerOptions::new().labels(self.labels.clone()).fields(self.fields.clone());
+        let options =
+            InformerOptions::new().labels(self.labels.clone()).fields(self.fields.clone());
         match namespace {
             Some(namespace) => options.namespace(namespace),
             None => options,
@@ -100,15 +105,16 @@ impl Followed {
             let name = informer.resource().group_resource().into_owned();
             tales.spawn(progress.clone().follow(name, informer.status_changes()));
         }
-        let tagged = self.streams.into_iter().enumerate().map(|(at, events)| events.map(move |it| (at, it)));
+        let tagged =
+            self.streams.into_iter().enumerate().map(|(at, events)| events.map(move |it| (at, it)));
         let mut events = stream::select_all(tagged).ready_chunks(BATCH);
-        let refusals = self.informers.iter().map(|it| Box::pin(probe::refused(self.factory.client(), it)));
+        let refusals = self.informers.iter().map(|it| Box::pin(refused(it)));
         let mut refused = futures_util::future::select_all(refusals);
         let mut end = std::pin::pin!(io.end(lasting));
         let result = loop {
             let batch = tokio::select! {
                 batch = events.next() => batch,
-                (refused, _, _) = &mut refused => break Err(anyhow!(refused.message)),
+                (refused, _, _) = &mut refused => break Err(anyhow!(refused)),
                 () = &mut end => break Ok(()),
             };
             let Some(batch) = batch else { break Ok(()) };

@@ -20,7 +20,11 @@ impl Gate {
     pub fn pass(&self) {
         let closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
         self.waiting.fetch_add(1, Ordering::AcqRel);
-        drop(self.opened.wait_while(closed, |closed| *closed).unwrap_or_else(PoisonError::into_inner));
+        drop(
+            self.opened
+                .wait_while(closed, |closed| *closed)
+                .unwrap_or_else(PoisonError::into_inner),
+        );
         self.waiting.fetch_sub(1, Ordering::AcqRel);
     }
 }

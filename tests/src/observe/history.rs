@@ -9,12 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
-use informer::{Event, FinalState, Lister, ObjectKey, ResourceVersion, Snapshot, Uid, UpdateReason};
+use informer::{
+    Event, FinalState, Lister, ObjectKey, ResourceVersion, Snapshot, Uid, UpdateReason,
+};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::{Collection, Identified, Identity};
-use crate::helpers::differences;
+use crate::helpers::{differences, hold_clock};
 
 /// How many faults are kept in words; one is enough to fail.
 const KEPT_FAULTS: usize = 20;
@@ -25,14 +27,16 @@ const KEPT_NOTES: usize = 4096;
 /// How many deleted objects are remembered, so that a long test does not take ever more memory.
 const REMEMBERED: usize = 50_000;
 
-/// The objects that one registration was given, and what was wrong with that. Every event is checked:
+/// The objects that one registration was given, and what was wrong with that. Every event is
+/// checked:
 ///
 /// - G2: the store, if it is known ([`reading`](Self::reading)), shows that state or a later one.
-/// - G3: histories are `Added (Updated)* Deleted`, repeated; `old` of updates and deletes is the very object that was given last; what
-///   was deleted does not come back in an older state.
+/// - G3: histories are `Added (Updated)* Deleted`, repeated; `old` of updates and deletes is the
+///   very object that was given last; what was deleted does not come back in an older state.
 /// - G4: states of an object come in the order of their versions, and one call at a time.
 /// - G5: another UID is a delete and an add.
-/// - G8: a resync only where one was asked for ([`resyncing`](Self::resyncing)), and without a change.
+/// - G8: a resync only where one was asked for ([`resyncing`](Self::resyncing)), and without a
+///   change.
 /// - G17: the initial set comes before all else.
 pub struct History<T> {
     name: String,
@@ -122,8 +126,8 @@ impl<T: Identified> History<T> {
         self
     }
 
-    /// The server's history is about to be replaced: from now on versions may go back, and what was deleted
-    /// may return.
+    /// The server's history is about to be replaced: from now on versions may go back, and what was
+    /// deleted may return.
     pub fn expect_older_versions(&self) {
         self.lock().goes_back = true;
     }
@@ -136,7 +140,12 @@ impl<T: Identified> History<T> {
     /// Takes note of an event, and of what is wrong with it.
     pub fn record(&self, event: &Event<T>) {
         let alone = !self.entered.swap(true, atomic::Ordering::AcqRel);
-        let store = self.store.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(Lister::snapshot);
+        let store = self
+            .store
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .as_ref()
+            .map(Lister::snapshot);
         let mut inner = self.lock();
         let mut faults = inner.record(event, store.as_ref());
         if !alone {
@@ -160,31 +169,47 @@ impl<T: Identified> History<T> {
         let wanted = entries.fold(0, u64::wrapping_add);
         let mut progress = self.progress.subscribe();
         let equal = async {
-            // A history may come by the same collection twice, and have gone on before this looks at it.
+            // A history may come by the same collection twice, and have gone on before this looks
+            // at it.
             while progress.wait_for(|progress| progress.0 == wanted).await.is_ok() {
                 if self.lock().collection() == *expected || progress.changed().await.is_err() {
                     return;
                 }
             }
         };
+        let held = hold_clock();
         _ = timeout(deadline, equal).await;
+        drop(held);
         self.is_legal()?;
         let given = self.lock().collection();
         if given == *expected {
             return Ok(());
         }
-        bail!("what {} was given is not the collection:\n{}", self.name, differences(&given, expected))
+        bail!(
+            "what {} was given is not the collection:\n{}",
+            self.name,
+            differences(&given, expected)
+        )
     }
 
-    /// Waits until the history of one object is `expected`, as [`text_of`](Self::text_of) writes it.
+    /// Waits until the history of one object is `expected`, as [`text_of`](Self::text_of) writes
+    /// it.
     ///
     /// # Errors
     ///
     /// When that does not come true within `deadline`.
-    pub async fn tells(&self, name: &str, expected: &str, deadline: Duration) -> anyhow::Result<()> {
+    pub async fn tells(
+        &self,
+        name: &str,
+        expected: &str,
+        deadline: Duration,
+    ) -> anyhow::Result<()> {
         let mut progress = self.progress.subscribe();
-        let told = async { while self.text_of(name) != expected && progress.changed().await.is_ok() {} };
+        let told =
+            async { while self.text_of(name) != expected && progress.changed().await.is_ok() {} };
+        let held = hold_clock();
         _ = timeout(deadline, told).await;
+        drop(held);
         match self.text_of(name) {
             text if text == expected => Ok(()),
             text => bail!("{} was told {text:?} of {name}, not {expected:?}", self.name),
@@ -198,12 +223,16 @@ impl<T: Identified> History<T> {
     /// When that does not come true within `deadline`.
     pub async fn receives(&self, events: usize, deadline: Duration) -> anyhow::Result<()> {
         let mut progress = self.progress.subscribe();
-        let came = timeout(deadline, progress.wait_for(|progress| progress.1 >= events)).await.map(drop);
-        came.with_context(|| format!("{} was given less than {events} events: {}", self.name, self.text()))
+        let came =
+            timeout(deadline, progress.wait_for(|progress| progress.1 >= events)).await.map(drop);
+        came.with_context(|| {
+            format!("{} was given less than {events} events: {}", self.name, self.text())
+        })
     }
 
     /// Waits until an event of a resync came.
     pub async fn resyncs(&self) {
+        let _held = hold_clock();
         let mut progress = self.progress.subscribe();
         while self.counts().resynced == 0 && progress.changed().await.is_ok() {}
     }
@@ -216,7 +245,11 @@ impl<T: Identified> History<T> {
     pub fn is_legal(&self) -> anyhow::Result<()> {
         let inner = self.lock();
         let (faults, counts) = (inner.faults.join("\n"), inner.counts);
-        ensure!(faults.is_empty(), "{} was given an illegal history ({counts:?}):\n{faults}", self.name);
+        ensure!(
+            faults.is_empty(),
+            "{} was given an illegal history ({counts:?}):\n{faults}",
+            self.name
+        );
         Ok(())
     }
 
@@ -232,9 +265,10 @@ impl<T: Identified> History<T> {
         self.lock().collection()
     }
 
-    /// The events, oldest first, at most 4096, as words: `*` an add of the initial set, `+` another add, `~` an
-    /// update, `@` a resync, `-` a delete, then the name without its namespace, and which object of that name it
-    /// is. A delete with an unknown final state ends with `?`. So a replaced Pod reads `+a#1 -a#1? +a#2`.
+    /// The events, oldest first, at most 4096, as words: `*` an add of the initial set, `+` another
+    /// add, `~` an update, `@` a resync, `-` a delete, then the name without its namespace, and
+    /// which object of that name it is. A delete with an unknown final state ends with `?`. So a
+    /// replaced Pod reads `+a#1 -a#1? +a#2`.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         self.lock().notes.clone()
@@ -253,7 +287,8 @@ impl<T: Identified> History<T> {
         self.lock().notes.iter().filter(of).map(String::as_str).collect::<Vec<_>>().join(" ")
     }
 
-    /// The notes from the `from`th on, sorted: what happened, where the order across objects means nothing.
+    /// The notes from the `from`th on, sorted: what happened, where the order across objects means
+    /// nothing.
     #[must_use]
     pub fn sorted_from(&self, from: usize) -> String {
         let mut notes = self.lock().notes.get(from..).unwrap_or_default().to_vec();
@@ -299,8 +334,10 @@ impl<T: Identified> Inner<T> {
             self.digest = self.digest.wrapping_add(hash(&key.to_string(), &uid, &version));
             self.held.insert(key.clone(), Held { object: Arc::clone(object), uid, version });
         }
-        let before = before
-            .map_or_else(|| "nothing".to_owned(), |Held { uid, version, .. }| format!("{uid} at {version}"));
+        let before = before.map_or_else(
+            || "nothing".to_owned(),
+            |Held { uid, version, .. }| format!("{uid} at {version}"),
+        );
         let fault = |error: anyhow::Error| format!("{event:?} after {before}: {error:#}");
         [verdict, shown].into_iter().filter_map(|result| result.err().map(fault)).collect()
     }
@@ -325,7 +362,10 @@ impl<T: Identified> Inner<T> {
                 self.counts.unknown += usize::from(deleted.final_state == FinalState::Unknown);
             }
         }
-        ensure!(key.namespace() == &**namespace && key.name() == &**name, "the object is {namespace}/{name}");
+        ensure!(
+            key.namespace() == &**namespace && key.name() == &**name,
+            "the object is {namespace}/{name}"
+        );
         match event {
             Event::Added { initial, .. } => {
                 ensure!(before.is_none(), "G3: added twice");
@@ -384,8 +424,9 @@ impl<T: Identified> Inner<T> {
     }
 
     fn collection(&self) -> Collection {
-        let entry =
-            |(key, held): (&ObjectKey, &Held<T>)| (key.to_string(), (held.uid.clone(), held.version.clone()));
+        let entry = |(key, held): (&ObjectKey, &Held<T>)| {
+            (key.to_string(), (held.uid.clone(), held.version.clone()))
+        };
         self.held.iter().map(entry).collect()
     }
 }

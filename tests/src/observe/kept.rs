@@ -2,20 +2,23 @@
 
 use std::borrow::Cow;
 
-use informer::{Decode, Error, InformerOptions, Lazy, SharedInformer, SharedInformerFactory, TypedResource};
+use informer::{
+    Error, InformerOptions, Lazy, SharedInformer, SharedInformerFactory, TypedResource,
+};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::core::DynamicObject;
 
 use crate::fixtures::Widget;
 
-/// An object in whatever form. Kinds of a test's own get it, and [`Kept`], by [`kept_decoded!`](crate::kept_decoded).
+/// An object in whatever form. Kinds of a test's own get it, and [`Kept`], by
+/// [`kept_decoded!`](crate::kept_decoded).
 pub trait Identified: Send + Sync + 'static {
     /// Who the object is.
     fn identity(&self) -> Identity<'_>;
 }
 
 /// A form in which a factory keeps the objects of a kind: the kind's type itself, or [`Lazy`].
-pub trait Kept: Identified + Decode {
+pub trait Kept: Identified + Sized {
     /// The factory's informer of the kind in this form.
     ///
     /// # Errors
@@ -68,7 +71,7 @@ impl Identified for DynamicObject {
     }
 }
 
-impl<K: TypedResource + Decode> Kept for Lazy<K> {
+impl<K: TypedResource + 'static> Kept for Lazy<K> {
     fn informer(
         factory: &SharedInformerFactory,
         options: InformerOptions<Self>,
@@ -77,8 +80,10 @@ impl<K: TypedResource + Decode> Kept for Lazy<K> {
     }
 }
 
-/// Implements [`Identified`](crate::observe::Identified) and [`Kept`](crate::observe::Kept) for types of kinds.
-// Not for all of them at once: kube might have its trait for `Lazy` too, as far as the compiler knows.
+/// Implements [`Identified`](crate::observe::Identified) and [`Kept`](crate::observe::Kept) for
+/// types of kinds.
+// Not for all of them at once: kube might have its trait for `Lazy` too, as far as the compiler
+// knows.
 #[macro_export]
 macro_rules! kept_decoded {
     ($($kind:ty),* $(,)?) => {$(

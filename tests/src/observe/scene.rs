@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use futures_util::StreamExt;
 use informer::{
-    Event, HandlerOptions, Handlers, InformerOptions, Registration, SharedInformer, SharedInformerFactory,
-    SharedInformerFactoryBuilder,
+    Event, HandlerOptions, Handlers, InformerOptions, Registration, SharedInformer,
+    SharedInformerFactory, SharedInformerFactoryBuilder,
 };
 use kube::Client;
 use tokio::runtime::{Builder, Handle, RuntimeFlavor};
@@ -23,7 +23,8 @@ use crate::recorder::Recorder;
 use crate::wire::{asked_for, came_as_asked_for, in_format};
 
 /// The informers of one scenario with their client, on a runtime of their own: when all is over,
-/// nothing may live on it ([`end`](Self::end)). What the test itself and its server need lives elsewhere.
+/// nothing may live on it ([`end`](Self::end)). What the test itself and its server need lives
+/// elsewhere.
 pub struct Scene<'a> {
     arm: &'a Arm,
     runtime: Handle,
@@ -41,8 +42,8 @@ pub struct Observer<T> {
 }
 
 impl<'a> Scene<'a> {
-    /// A scene on a runtime of two threads, or of a single one where the test's own runtime is such a one, with a
-    /// factory whose informers ask through the proxy.
+    /// A scene on a runtime of two threads, or of a single one where the test's own runtime is such
+    /// a one, with a factory whose informers ask through the proxy.
     ///
     /// # Errors
     ///
@@ -63,7 +64,8 @@ impl<'a> Scene<'a> {
         Self::on(arm, None, like_ours(), build).await
     }
 
-    /// As [`new`](Self::new), with the recorder of what the informers ask, as this user if one is given.
+    /// As [`new`](Self::new), with the recorder of what the informers ask, as this user if one is
+    /// given.
     ///
     /// # Errors
     ///
@@ -106,7 +108,8 @@ impl<'a> Scene<'a> {
         Ok(Self { arm, runtime: handle, _running: running, factory, recorder })
     }
 
-    /// The factory. Informers of other than typed kinds are made by it, inside [`enter`](Self::enter) or not.
+    /// The factory. Informers of other than typed kinds are made by it, inside
+    /// [`enter`](Self::enter) or not.
     #[must_use]
     pub fn factory(&self) -> &SharedInformerFactory {
         &self.factory
@@ -141,7 +144,10 @@ impl<'a> Scene<'a> {
     /// # Errors
     ///
     /// As [`SharedInformerFactory::informer_with`].
-    pub fn informer<T: Kept>(&self, options: InformerOptions<T>) -> anyhow::Result<SharedInformer<T>> {
+    pub fn informer<T: Kept>(
+        &self,
+        options: InformerOptions<T>,
+    ) -> anyhow::Result<SharedInformer<T>> {
         Ok(self.enter(|| T::informer(&self.factory, options))?)
     }
 
@@ -167,8 +173,8 @@ impl<'a> Scene<'a> {
         self.observe_with(informer, History::new(name), build, |_| ())
     }
 
-    /// As [`observe`](Self::observe), into a given history; `first` is called before each event is recorded,
-    /// and may block or panic.
+    /// As [`observe`](Self::observe), into a given history; `first` is called before each event is
+    /// recorded, and may block or panic.
     ///
     /// # Errors
     ///
@@ -194,8 +200,8 @@ impl<'a> Scene<'a> {
         Ok(Observer { history, registration })
     }
 
-    /// Opens a stream, whose reader on the scene's runtime keeps a history; `first` is waited for before each
-    /// event is recorded.
+    /// Opens a stream, whose reader on the scene's runtime keeps a history; `first` is waited for
+    /// before each event is recorded.
     ///
     /// # Errors
     ///
@@ -224,8 +230,9 @@ impl<'a> Scene<'a> {
         Ok(Observer { history, registration })
     }
 
-    /// What scenarios end with, or have at a quiet point: the store holds what the server lists at `path` (G1),
-    /// every observer was given that too, by legal histories, and the status is sane (G31).
+    /// What scenarios end with, or have at a quiet point: the store holds what the server lists at
+    /// `path` (G1), every observer was given that too, by legal histories, and the status is sane
+    /// (G31).
     ///
     /// # Errors
     ///
@@ -248,8 +255,8 @@ impl<'a> Scene<'a> {
     }
 
     /// Shuts the factory down and drops it: no task may live on the runtime then (G24). Standalone
-    /// informers must have been stopped or dropped, clients of the scene dropped. What came, came in the format
-    /// that was [asked for](crate::wire::asked_for).
+    /// informers must have been stopped or dropped, clients of the scene dropped. What came, came
+    /// in the format that was [asked for](crate::wire::asked_for).
     ///
     /// # Errors
     ///

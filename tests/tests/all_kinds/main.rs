@@ -1,5 +1,5 @@
-//! A typed informer of every kind of k8s-openapi: all compile, and those that a server has sync, with the same objects
-//! whether these come as protobuf or as JSON.
+//! A typed informer of every kind of k8s-openapi: all compile, and those that a server has sync,
+//! with the same objects whether these come as protobuf or as JSON.
 //!
 //! A test binary of its own, since it is the whole informer a hundred times over.
 
@@ -17,8 +17,8 @@ use http::Request;
 use informer::discovery::Discovery;
 use informer::source::WireFormat;
 use informer::{
-    Decode, Error, InformerOptions, InformerState, Lazy, Resource, SharedInformer, SharedInformerFactory,
-    Status, StatusStream, TypedResource,
+    Error, InformerOptions, InformerState, Lazy, Representation, Resource, SharedInformer,
+    SharedInformerFactory, Status, StatusStream, TypedResource,
 };
 use informer_tests::fixtures::install_widgets;
 use informer_tests::harness::{Arm, Sharing};
@@ -28,6 +28,7 @@ use informer_tests::on_both_arms;
 use informer_tests::wire::in_format;
 use kube::Client;
 use kube::core::DynamicObject;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -97,8 +98,8 @@ kinds! { listable:
     kube_aggregator::pkg::apis::apiregistration::v1 { APIService }
 }
 
-// Those that can only be created, or are a part of others. An informer of one compiles as well, and says
-// that the server does not let it list.
+// Those that can only be created, or are a part of others. An informer of one compiles as well, and
+// says that the server does not let it list.
 kinds! { unlistable:
     api::authentication::v1 { SelfSubjectReview TokenRequest TokenReview }
     api::authorization::v1 {
@@ -115,7 +116,8 @@ const NO_OBJECT: &str = "apimachinery/pkg/apis/meta/v1/Status";
 /// Can be listed, but not watched: computed for each request, its lists have no version.
 const LISTED_ONLY: &str = "componentstatuses.v1";
 
-/// Kinds of which a real server has no object here: such are only made by components that do not run, or need them.
+/// Kinds of which a real server has no object here: such are only made by components that do not
+/// run, or need them.
 const UNCREATED: [&str; 0] = [];
 
 on_both_arms!(an_informer_of_every_kind_syncs_where_the_server_has_it, |arm| async {
@@ -133,8 +135,13 @@ on_both_arms!(an_informer_of_every_kind_syncs_where_the_server_has_it, |arm| asy
         ensure!(status.recent_errors.is_empty() && status.stale.is_empty(), "{status:?}");
         let path = informer.resource().path(None);
         let what = format!("{} is complete", informer.resource());
-        eventually_equal(&what, SOON, || informer.content(), async || raw_list(arm.direct(), &path).await)
-            .await;
+        eventually_equal(
+            &what,
+            SOON,
+            || informer.content(),
+            async || raw_list(arm.direct(), &path).await,
+        )
+        .await;
     }
     for informer in &others {
         says_why_it_cannot(informer.as_ref()).await?;
@@ -143,8 +150,8 @@ on_both_arms!(an_informer_of_every_kind_syncs_where_the_server_has_it, |arm| asy
     Ok(())
 });
 
-// The real arm only: the test kit keeps JSON as it was written, without what a server completes. That its protobuf is a
-// server's: `protobuf_parity.rs`.
+// The real arm only: the test kit keeps JSON as it was written, without what a server completes.
+// That its protobuf is a server's: `protobuf_parity.rs`.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_kind_decodes_from_protobuf_as_from_json() -> anyhow::Result<()> {
     let Some(arm) = Arm::real(Sharing::Shared).await? else { return Ok(()) };
@@ -153,7 +160,8 @@ async fn every_kind_decodes_from_protobuf_as_from_json() -> anyhow::Result<()> {
     let factories = [WireFormat::Protobuf, WireFormat::Json]
         .map(|format| in_format(SharedInformerFactory::builder(client.clone()), format).build());
     let [protobuf, json] = &factories;
-    let pairs: Vec<_> = informers(&watched, protobuf)?.into_iter().zip(informers(&watched, json)?).collect();
+    let pairs: Vec<_> =
+        informers(&watched, protobuf)?.into_iter().zip(informers(&watched, json)?).collect();
     let bytes = untyped::<Lazy<Value>>(&watched, &factories)?;
     let dynamic = untyped::<DynamicObject>(&watched, &factories)?;
     for factory in &factories {
@@ -179,11 +187,15 @@ async fn every_kind_decodes_from_protobuf_as_from_json() -> anyhow::Result<()> {
     }
     assert_eq!(empty, BTreeSet::from(UNCREATED.map(str::to_owned)), "kinds without an object");
     // Each came in its own format.
-    let of_protobuf = recorder.all().into_iter().filter(|sent| sent.status == Some(200) && sent.is_watch());
+    let of_protobuf =
+        recorder.all().into_iter().filter(|sent| sent.status == Some(200) && sent.is_watch());
     let (of_protobuf, of_json): (Vec<_>, Vec<_>) = of_protobuf
         .map(|sent| sent.content_type.unwrap_or_default())
         .partition(|content_type| content_type.starts_with("application/vnd.kubernetes.protobuf"));
-    ensure!(of_protobuf.len() >= pairs.len() && of_json.len() >= pairs.len(), "{of_protobuf:?} {of_json:?}");
+    ensure!(
+        of_protobuf.len() >= pairs.len() && of_json.len() >= pairs.len(),
+        "{of_protobuf:?} {of_json:?}"
+    );
     for factory in &factories {
         factory.shutdown().await;
     }
@@ -191,15 +203,21 @@ async fn every_kind_decodes_from_protobuf_as_from_json() -> anyhow::Result<()> {
 }
 
 /// Informers of all these kinds in one and the same form, from each factory.
-fn untyped<T: Decode>(
+fn untyped<T: Send + Sync + 'static>(
     kinds: &[Kind],
     factories: &[SharedInformerFactory; 2],
-) -> Result<Vec<[SharedInformer<T>; 2]>, Error> {
+) -> Result<Vec<[SharedInformer<T>; 2]>, Error>
+where
+    Representation<T>: Default,
+{
     let informer = |factory: &SharedInformerFactory, resource: &Resource| {
         factory.informer_as::<T>(resource.clone(), InformerOptions::new().keep_managed_fields())
     };
     let [left, right] = factories;
-    kinds.iter().map(|kind| Ok([informer(left, &kind.resource)?, informer(right, &kind.resource)?])).collect()
+    kinds
+        .iter()
+        .map(|kind| Ok([informer(left, &kind.resource)?, informer(right, &kind.resource)?]))
+        .collect()
 }
 
 /// Whether both hold the same objects, as JSON.
@@ -218,18 +236,25 @@ fn same_json<T: Identified + Serialize>(
         anyhow::Ok((format!("{namespace}/{name}"), value))
     };
     let [left, right] = [left, right].map(|informer| {
-        informer.unsynced_store().list().iter().map(read).collect::<anyhow::Result<BTreeMap<_, _>>>()
+        informer
+            .unsynced_store()
+            .list()
+            .iter()
+            .map(read)
+            .collect::<anyhow::Result<BTreeMap<_, _>>>()
     });
     let (left, right) = (left?, right?);
     ensure!(left == right, "{}", differences(&left, &right));
     Ok(())
 }
 
-/// The kinds that the server lets one watch, and those that it does not, with objects of the former.
+/// The kinds that the server lets one watch, and those that it does not, with objects of the
+/// former.
 async fn kinds_of(arm: &Arm) -> anyhow::Result<(Vec<Kind>, Vec<Kind>)> {
     let client = arm.client().await?;
     let discovery = Discovery::fetch(&client).await?;
-    let served = |resource: &Resource| discovery.find(&resource.group, &resource.version, &resource.plural);
+    let served =
+        |resource: &Resource| discovery.find(&resource.group, &resource.version, &resource.plural);
     let is_watched = |kind: &Kind| served(&kind.resource).is_some_and(|info| info.can_be_watched());
     let (watched, others): (Vec<_>, Vec<_>) =
         listable().into_iter().chain(unlistable()).partition(is_watched);
@@ -247,7 +272,9 @@ async fn kinds_of(arm: &Arm) -> anyhow::Result<(Vec<Kind>, Vec<Kind>)> {
     create_objects(arm.direct(), &watched).await?;
     install_widgets(arm.direct()).await?;
     let told = discovery.resources().iter().filter(|info| info.can_be_watched());
-    let told = told.filter(|info| info.resource.group != "example.com").map(|info| info.resource.to_string());
+    let told = told
+        .filter(|info| info.resource.group != "example.com")
+        .map(|info| info.resource.to_string());
     let known: BTreeSet<_> = watched.iter().map(|kind| kind.resource.to_string()).collect();
     assert_eq!(
         told.collect::<BTreeSet<_>>(),
@@ -257,19 +284,26 @@ async fn kinds_of(arm: &Arm) -> anyhow::Result<(Vec<Kind>, Vec<Kind>)> {
     Ok((watched, others))
 }
 
-fn informers(kinds: &[Kind], factory: &SharedInformerFactory) -> Result<Vec<Box<dyn AnyInformer>>, Error> {
+fn informers(
+    kinds: &[Kind],
+    factory: &SharedInformerFactory,
+) -> Result<Vec<Box<dyn AnyInformer>>, Error> {
     kinds.iter().map(|kind| (kind.informer)(factory)).collect()
 }
 
 #[test]
 fn every_kind_is_here() -> anyhow::Result<()> {
-    let here: BTreeSet<_> = listable().into_iter().chain(unlistable()).map(|kind| kind.path).collect();
+    let here: BTreeSet<_> =
+        listable().into_iter().chain(unlistable()).map(|kind| kind.path).collect();
     let mut there = BTreeSet::new();
     kinds_under(&k8s_openapi_source()?, Path::new(""), &mut there)?;
     assert!(there.remove(NO_OBJECT), "no {NO_OBJECT} in {there:?}");
     let (missing, gone): (Vec<_>, Vec<_>) =
         (there.difference(&here).collect(), here.difference(&there).collect());
-    ensure!(missing.is_empty() && gone.is_empty(), "to be added: {missing:?}; to be removed: {gone:?}");
+    ensure!(
+        missing.is_empty() && gone.is_empty(),
+        "to be added: {missing:?}; to be removed: {gone:?}"
+    );
     Ok(())
 }
 
@@ -282,7 +316,10 @@ struct Kind {
 }
 
 impl Kind {
-    fn of<K: TypedResource + Decode + PartialEq>(module: &str, name: &str) -> Self {
+    fn of<K: TypedResource + DeserializeOwned + PartialEq + Send + Sync + 'static>(
+        module: &str,
+        name: &str,
+    ) -> Self {
         Self {
             path: format!("{module}{name}"),
             resource: Resource::of::<K>(),
@@ -354,7 +391,10 @@ async fn says_why_it_cannot(informer: &dyn AnyInformer) -> anyhow::Result<()> {
     let waits = informer.status_changes().any(|status| async move {
         matches!(status.state, InformerState::Unavailable { .. } | InformerState::BackingOff { .. })
     });
-    ensure!(timeout(SOON, waits).await.with_context(|| informer.status().to_string())?, "it stopped");
+    ensure!(
+        timeout(SOON, waits).await.with_context(|| informer.status().to_string())?,
+        "it stopped"
+    );
     let Some(Error::NotSynced(error)) = informer.synced_within(Duration::ZERO).await.err() else {
         panic!("{} synced", informer.status());
     };
@@ -373,7 +413,8 @@ async fn create_objects(client: &Client, kinds: &[Kind]) -> anyhow::Result<()> {
     for object in objects {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
-        let is_of = |resource: &Resource| resource.api_version() == api_version && resource.kind == kind;
+        let is_of =
+            |resource: &Resource| resource.api_version() == api_version && resource.kind == kind;
         let resource = kinds.iter().map(|kind| &kind.resource).find(|resource| is_of(resource));
         // The real server serves no alphas, and not all betas.
         let Some(resource) = resource else { continue };
@@ -409,7 +450,8 @@ fn k8s_openapi_source() -> anyhow::Result<PathBuf> {
         name: String,
         manifest_path: PathBuf,
     }
-    // Not `--offline`: where only some packages were built, cargo still has to fetch the crates of the others.
+    // Not `--offline`: where only some packages were built, cargo still has to fetch the crates of
+    // the others.
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version=1", "--locked", "--filter-platform", env!("TARGET")])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
@@ -430,7 +472,8 @@ fn kinds_under(folder: &Path, module: &Path, kinds: &mut BTreeSet<String>) -> an
             continue;
         }
         let source = std::fs::read_to_string(&path)?;
-        let defined = source.lines().filter_map(|line| line.strip_prefix("impl crate::Metadata for "));
+        let defined =
+            source.lines().filter_map(|line| line.strip_prefix("impl crate::Metadata for "));
         kinds.extend(defined.filter_map(|rest| {
             let name = rest.split([' ', '<']).next()?;
             Some(module.join(name).to_string_lossy().into_owned())

@@ -1,6 +1,6 @@
-//! The whole pipeline against a busy cluster whose API server is killed: at every quiet point all who
-//! keep a copy have what the server has, every handler was given a legal history, and every outage was
-//! told.
+//! The whole pipeline against a busy cluster whose API server is killed: at every quiet point all
+//! who keep a copy have what the server has, every handler was given a legal history, and every
+//! outage was told.
 //!
 //! What is random comes from a seed, which a failure shows; `INFORMER_CHURN_SEED` sets it.
 
@@ -150,7 +150,12 @@ impl<'a> Churn<'a> {
     async fn run(mut self) -> anyhow::Result<()> {
         let began = Instant::now();
         for round in 0..ROUNDS {
-            println!("{} {:?}: round {round} of seed {}", self.arm.name(), began.elapsed(), self.seed);
+            println!(
+                "{} {:?}: round {round} of seed {}",
+                self.arm.name(),
+                began.elapsed(),
+                self.seed
+            );
             let happened = timeout(ROUND_DEADLINE, self.round(round)).await;
             happened
                 .unwrap_or_else(|_| bail!("not within {ROUND_DEADLINE:?}"))
@@ -160,7 +165,8 @@ impl<'a> Churn<'a> {
     }
 
     async fn round(&mut self, round: usize) -> anyhow::Result<()> {
-        // Every other round the slow handler stands still while the others follow, and its events merge.
+        // Every other round the slow handler stands still while the others follow, and its events
+        // merge.
         if round % 2 == 1 {
             self.gate.close();
         }
@@ -198,13 +204,15 @@ impl<'a> Churn<'a> {
         let late = History::new("the late handler").reading(self.pods.unsynced_store()).resyncing();
         let record = Arc::clone(&late);
         let resync = Duration::from_secs(2);
-        self.pods
-            .add_handler(|h| h.name("late").resync(resync).on_event(move |event| record.record(event)))?;
+        self.pods.add_handler(|h| {
+            h.name("late").resync(resync).on_event(move |event| record.record(event))
+        })?;
         Ok(late)
     }
 
-    /// Kills the API server in the middle of a round, starts it again once everybody has told of it, and
-    /// at once deletes and replaces objects: in a race with those who come back, or before they can.
+    /// Kills the API server in the middle of a round, starts it again once everybody has told of
+    /// it, and at once deletes and replaces objects: in a race with those who come back, or before
+    /// they can.
     async fn outage(&mut self, race: bool) -> anyhow::Result<([Outage; 2], usize)> {
         let lines = self.watch.lines_said();
         let operations = self.writer.round(OPERATIONS);
@@ -218,7 +226,10 @@ impl<'a> Churn<'a> {
         };
         let (cut_short, began) = tokio::join!(self.writer.carry_out(operations), kill);
         let began = began?;
-        ensure!(!cut_short.failed.is_empty(), "the server was killed after the round: {cut_short:?}");
+        ensure!(
+            !cut_short.failed.is_empty(),
+            "the server was killed after the round: {cut_short:?}"
+        );
         self.pods_told.of(began[0], DEADLINE).await?;
         self.widgets_told.of(began[1], DEADLINE).await?;
         self.watch.says("trying again", lines, DEADLINE).await?;
@@ -229,7 +240,11 @@ impl<'a> Churn<'a> {
         self.arm.start_server().await?;
         let losses = self.writer.losses(OPERATIONS / 2);
         let losses = self.writer.carry_out(losses).await;
-        println!("{}: {} failed in the outage; after it {losses:?}", self.arm.name(), cut_short.failed.len());
+        println!(
+            "{}: {} failed in the outage; after it {losses:?}",
+            self.arm.name(),
+            cut_short.failed.len()
+        );
         if let Some(server) = self.arm.test_server() {
             // The real server has forgotten by dying.
             server.cluster().compact();
@@ -243,8 +258,10 @@ impl<'a> Churn<'a> {
     /// Compares everything with the server, once everybody has reached the newest version.
     async fn quiet_point(&mut self, round: usize) -> anyhow::Result<()> {
         let mark = async |kind| {
-            eventually_ok("the marker is written", DEADLINE, async || self.writer.mark(kind, round).await)
-                .await
+            eventually_ok("the marker is written", DEADLINE, async || {
+                self.writer.mark(kind, round).await
+            })
+            .await
         };
         let (pods_version, widgets_version) = (mark(Kind::Pod).await?, mark(Kind::Widget).await?);
         reached(&self.pods, &pods_version).await?;
@@ -259,7 +276,8 @@ impl<'a> Churn<'a> {
         ensure!(gold.len() > PODS / 10 && gold.len() < PODS, "{} Pods are {TIER}", gold.len());
         let answer = self.gateway.list(&asked("pods"), &pods_version, DEADLINE).await?;
         same("the gateway's answer about Pods", &answer, &gold)?;
-        let answer = self.gateway.list(&asked("example.com/v1/widgets"), &widgets_version, DEADLINE).await?;
+        let answer =
+            self.gateway.list(&asked("example.com/v1/widgets"), &widgets_version, DEADLINE).await?;
         same("the gateway's answer about Widgets", &answer, &self.labelled(WIDGETS_PATH).await?)?;
         self.watch.reaches(&pods, DEADLINE).await?;
 
@@ -279,19 +297,33 @@ impl<'a> Churn<'a> {
     /// What must have happened on the way, or the test shows nothing.
     async fn end(&self) -> anyhow::Result<()> {
         let (prompt, slow) = (self.prompt.counts(), self.slow.counts());
-        ensure!(prompt.initial >= PODS / 4 && prompt.added > PODS && prompt.deleted > 100, "{prompt:?}");
-        ensure!(slow.updated < prompt.updated, "the slow handler was given as much as the prompt one");
+        ensure!(
+            prompt.initial >= PODS / 4 && prompt.added > PODS && prompt.deleted > 100,
+            "{prompt:?}"
+        );
+        ensure!(
+            slow.updated < prompt.updated,
+            "the slow handler was given as much as the prompt one"
+        );
         let merged = |name| {
             let registrations = self.pods.status().registrations;
             registrations.into_iter().find(|one| one.name == name).map(|one| one.merged)
         };
-        ensure!(merged("slow").is_some_and(|merged| merged > 0), "nothing was merged for the slow handler");
+        ensure!(
+            merged("slow").is_some_and(|merged| merged > 0),
+            "nothing was merged for the slow handler"
+        );
         for told in [&self.pods_told, &self.widgets_told] {
             ensure!(told.outages() >= OUTAGES.len(), "outages were not told");
         }
-        let late = self.late.as_ref().map(|late| late.counts()).context("nobody registered late")?;
+        let late =
+            self.late.as_ref().map(|late| late.counts()).context("nobody registered late")?;
         ensure!(late.initial > PODS / 2 && late.resynced > 0, "{late:?}");
-        println!("seed {}, {}: prompt {prompt:?}, slow {slow:?}, late {late:?}", self.seed, self.arm.name());
+        println!(
+            "seed {}, {}: prompt {prompt:?}, slow {slow:?}, late {late:?}",
+            self.seed,
+            self.arm.name()
+        );
         println!("{:?}, {:?} merged for the slow one", self.pods.status().counters, merged("slow"));
         self.factory.shutdown().await;
         Ok(())
@@ -305,7 +337,9 @@ impl<'a> Churn<'a> {
             return raw_list(self.arm.direct(), &format!("{path}?labelSelector={selector}")).await;
         };
         let resource = path.rsplit('/').next().unwrap_or_default();
-        parse_kubectl(&cluster.kubectl(["get", resource, "-A", "-l", &selector, "-o", "json"]).await?)
+        parse_kubectl(
+            &cluster.kubectl(["get", resource, "-A", "-l", &selector, "-o", "json"]).await?,
+        )
     }
 
     fn describe(&self, round: usize) -> String {
@@ -324,7 +358,8 @@ async fn reached<T: Send + Sync + 'static>(
     version: &str,
 ) -> anyhow::Result<()> {
     let reached = timeout(DEADLINE, informer.wait_for(version)).await;
-    Ok(reached.with_context(|| format!("version {version} is not reached: {}", informer.status()))??)
+    Ok(reached
+        .with_context(|| format!("version {version} is not reached: {}", informer.status()))??)
 }
 
 fn same(what: &str, left: &Collection, right: &Collection) -> anyhow::Result<()> {

@@ -27,13 +27,18 @@ pub(crate) struct Outage {
 
 impl Told {
     /// Follows the status of an informer, which it does not keep alive.
-    pub(crate) fn by<T: Send + Sync + 'static>(name: &'static str, informer: &SharedInformer<T>) -> Self {
+    pub(crate) fn by<T: Send + Sync + 'static>(
+        name: &'static str,
+        informer: &SharedInformer<T>,
+    ) -> Self {
         let mut changes = informer.status_changes();
         let (told, states) = watch::channel(Vec::<InformerState>::new());
         tokio::spawn(async move {
             while let Some(status) = changes.next().await {
                 told.send_modify(|states| match states.last_mut() {
-                    Some(last) if discriminant(last) == discriminant(&status.state) => *last = status.state,
+                    Some(last) if discriminant(last) == discriminant(&status.state) => {
+                        *last = status.state
+                    }
                     _ => states.push(status.state),
                 });
             }
@@ -49,13 +54,18 @@ impl Told {
     /// Waits until the status tells of the outage, with a cause.
     pub(crate) async fn of(&self, outage: Outage, deadline: Duration) -> anyhow::Result<()> {
         let mut states = self.states.clone();
-        let told = timeout(deadline, states.wait_for(|states| states[outage.before..].iter().any(is_outage)));
+        let told = timeout(
+            deadline,
+            states.wait_for(|states| states[outage.before..].iter().any(is_outage)),
+        );
         let told = told.await.map(drop);
-        told.with_context(|| format!("{} did not tell of the outage: {:?}", self.name, self.since(outage)))
+        told.with_context(|| {
+            format!("{} did not tell of the outage: {:?}", self.name, self.since(outage))
+        })
     }
 
-    /// Waits until the status tells that the informer watches again, and checks that the errors of the
-    /// outage are among the recent ones, by name.
+    /// Waits until the status tells that the informer watches again, and checks that the errors of
+    /// the outage are among the recent ones, by name.
     pub(crate) async fn recovered<T: Send + Sync + 'static>(
         &self,
         informer: &SharedInformer<T>,
@@ -65,11 +75,14 @@ impl Told {
         let mut states = self.states.clone();
         let told = timeout(deadline, states.wait_for(|states| is_over(&states[outage.before..])));
         let told = told.await.map(drop);
-        told.with_context(|| format!("{} does not watch again: {:?}", self.name, self.since(outage)))?;
+        told.with_context(|| {
+            format!("{} does not watch again: {:?}", self.name, self.since(outage))
+        })?;
         let errors = informer.status().recent_errors;
         let resource = &informer.resource().plural;
-        let named =
-            errors.iter().any(|error| error.at >= outage.began && error.message.contains(resource.as_str()));
+        let named = errors
+            .iter()
+            .any(|error| error.at >= outage.began && error.message.contains(resource.as_str()));
         ensure!(
             named,
             "no recent error of {} names the outage since {:?}: {errors:#?}",
@@ -90,11 +103,12 @@ impl Told {
 }
 
 fn is_outage(state: &InformerState) -> bool {
-    matches!(state, InformerState::BackingOff { cause, .. } if !cause.is_empty())
+    matches!(state, InformerState::BackingOff { cause, .. } if !cause.message.is_empty())
 }
 
 fn is_over(states: &[InformerState]) -> bool {
     let outage = states.iter().position(is_outage);
-    outage.is_some_and(|at| states[at..].iter().any(|state| matches!(state, InformerState::Watching { .. })))
-        && matches!(states.last(), Some(InformerState::Watching { .. }))
+    outage.is_some_and(|at| {
+        states[at..].iter().any(|state| matches!(state, InformerState::Watching { .. }))
+    }) && matches!(states.last(), Some(InformerState::Watching { .. }))
 }

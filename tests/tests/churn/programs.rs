@@ -66,7 +66,8 @@ impl Watch {
         deadline: Duration,
     ) -> anyhow::Result<()> {
         let mut printed = self.printed.clone();
-        let settled = |printed: &Printed| printed.collection == *expected || printed.fault.is_some();
+        let settled =
+            |printed: &Printed| printed.collection == *expected || printed.fault.is_some();
         let reached = matches!(timeout(deadline, printed.wait_for(settled)).await, Ok(Ok(_)));
         let printed = self.printed.borrow();
         if let Some(fault) = &printed.fault {
@@ -89,7 +90,12 @@ impl Watch {
     }
 
     /// Waits until it says `words` on stderr, in a line after the first `before`.
-    pub(crate) async fn says(&self, words: &str, before: usize, deadline: Duration) -> anyhow::Result<()> {
+    pub(crate) async fn says(
+        &self,
+        words: &str,
+        before: usize,
+        deadline: Duration,
+    ) -> anyhow::Result<()> {
         let mut said = self.said.clone();
         let says = said.wait_for(|said| said[before..].iter().any(|line| line.contains(words)));
         let says = matches!(timeout(deadline, says).await, Ok(Ok(_)));
@@ -107,7 +113,8 @@ impl Printed {
     fn read(&mut self, line: &str) -> anyhow::Result<()> {
         let mut words = line.split(' ');
         let (Some(word), Some(key)) = (words.next(), words.next()) else { bail!("too short") };
-        let columns: HashMap<_, _> = words.clone().filter_map(|word| word.split_once('=')).collect();
+        let columns: HashMap<_, _> =
+            words.clone().filter_map(|word| word.split_once('=')).collect();
         let column = |name| columns.get(name).copied().with_context(|| format!("no {name}"));
         let (uid, version) = (column("uid")?, column("version")?);
         let before = match word {
@@ -125,18 +132,27 @@ impl Printed {
 }
 
 impl Gateway {
-    pub(crate) async fn start(program: &Path, kubeconfig: &Path, deadline: Duration) -> anyhow::Result<Self> {
+    pub(crate) async fn start(
+        program: &Path,
+        kubeconfig: &Path,
+        deadline: Duration,
+    ) -> anyhow::Result<Self> {
         let mut child = start(program, kubeconfig, &["serve", "--addr", "127.0.0.1:0"])?;
         let stdout = child.stdout.take().context("stdout is piped")?;
         let mut printed = follow(stdout, Vec::new(), Vec::push);
         let said = follow(child.stderr.take().context("stderr is piped")?, Vec::new(), Vec::push);
         // `serving SERVER on ADDRESS; …`
-        let address = |line: &String| Some(line.split_once(" on ")?.1.split(';').next()?.to_owned());
+        let address =
+            |line: &String| Some(line.split_once(" on ")?.1.split(';').next()?.to_owned());
+        let found = timeout(
+            deadline,
+            printed.wait_for(|lines| lines.iter().any(|line| address(line).is_some())),
+        )
+        .await;
         let found =
-            timeout(deadline, printed.wait_for(|lines| lines.iter().any(|line| address(line).is_some())))
-                .await;
-        let found = found.ok().and_then(Result::ok).and_then(|lines| lines.iter().find_map(address));
-        let url = found.with_context(|| format!("`serve` prints no address: {:?}", *said.borrow()))?;
+            found.ok().and_then(Result::ok).and_then(|lines| lines.iter().find_map(address));
+        let url =
+            found.with_context(|| format!("`serve` prints no address: {:?}", *said.borrow()))?;
         let origin = url.trim().parse().with_context(|| format!("the address {url:?}"))?;
         Ok(Self { client: Client::try_from(kube::Config::new(origin))?, said, _child: child })
     }
@@ -174,7 +190,8 @@ impl Gateway {
 pub(crate) fn parse_kubectl(json: &str) -> anyhow::Result<BTreeMap<String, (String, String)>> {
     let list: Value = serde_json::from_str(json)?;
     let items = list["items"].as_array().context("a list")?.iter().map(|item| {
-        let text = |name: &str| item["metadata"][name].as_str().map(ToOwned::to_owned).context("metadata");
+        let text =
+            |name: &str| item["metadata"][name].as_str().map(ToOwned::to_owned).context("metadata");
         let key = format!("{}/{}", text("namespace")?, text("name")?);
         Ok((key, (text("uid")?, text("resourceVersion")?)))
     });
@@ -193,7 +210,10 @@ pub(crate) async fn build() -> anyhow::Result<PathBuf> {
     // What `cargo test` says of this package would have build scripts run again, there and back.
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
-        if ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_"].iter().any(|prefix| name.starts_with(prefix)) {
+        if ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_"]
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
+        {
             command.env_remove(&*name);
         }
     }

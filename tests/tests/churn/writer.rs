@@ -92,8 +92,11 @@ impl Writer {
         widgets: usize,
         seed: u64,
     ) -> Self {
-        let objects =
-            |resource, slots| Objects { client: client.clone(), resource, exists: vec![false; slots] };
+        let objects = |resource, slots| Objects {
+            client: client.clone(),
+            resource,
+            exists: vec![false; slots],
+        };
         Self {
             namespaces,
             pods: objects(ApiResource::erase::<Pod>(&()), pods),
@@ -115,8 +118,11 @@ impl Writer {
             .map(|_| {
                 let kind = if self.random.below(5) == 0 { Kind::Widget } else { Kind::Pod };
                 let slots = self.objects(kind).exists.len();
-                let slot =
-                    if self.random.below(10) < 3 { self.random.below(HOT) } else { self.random.below(slots) };
+                let slot = if self.random.below(10) < 3 {
+                    self.random.below(HOT)
+                } else {
+                    self.random.below(slots)
+                };
                 let verb = match self.random.below(100) {
                     _ if !self.objects(kind).exists[slot] => Verb::Create,
                     0..35 => Verb::Label,
@@ -166,9 +172,13 @@ impl Writer {
         while let Some((operation, answer)) = answers.next().await {
             match answer {
                 Ok(Ok(())) => outcome.done += 1,
-                Ok(Err(kube::Error::Api(status))) if matches!(status.code, 404 | 409) => outcome.moot += 1,
+                Ok(Err(kube::Error::Api(status))) if matches!(status.code, 404 | 409) => {
+                    outcome.moot += 1
+                }
                 Ok(Err(error)) => outcome.failed.push(format!("{operation:?}: {error}")),
-                Err(_) => outcome.failed.push(format!("{operation:?}: no answer within {ANSWER:?}")),
+                Err(_) => {
+                    outcome.failed.push(format!("{operation:?}: no answer within {ANSWER:?}"))
+                }
             }
         }
         outcome
@@ -195,10 +205,11 @@ impl Writer {
         Ok(())
     }
 
-    /// Changes the marker of a kind and returns its version: the newest of the collection, if all other
-    /// writes were answered before.
+    /// Changes the marker of a kind and returns its version: the newest of the collection, if all
+    /// other writes were answered before.
     pub(crate) async fn mark(&self, kind: Kind, round: usize) -> anyhow::Result<String> {
-        let patch = Patch::Merge(json!({ "metadata": { "annotations": { "round": round.to_string() } } }));
+        let patch =
+            Patch::Merge(json!({ "metadata": { "annotations": { "round": round.to_string() } } }));
         let marker = self.api(kind, 0).patch(MARKER, &PatchParams::default(), &patch).await;
         let marker = marker.with_context(|| format!("marking the {kind:?}s of round {round}"))?;
         marker.resource_version().context("the server gave no version")
@@ -214,17 +225,21 @@ impl Writer {
         let delete = DeleteParams::default().grace_period(0);
         let object = || self.object(kind, slot, &name, &[(LABEL, tier), ("app", "churn")]);
         match verb {
-            Verb::Create => api.create(&create, &object().map_err(kube::Error::SerdeError)?).await.map(drop),
+            Verb::Create => {
+                api.create(&create, &object().map_err(kube::Error::SerdeError)?).await.map(drop)
+            }
             Verb::Label => {
                 let labels = json!({ "metadata": { "labels": { LABEL: tier, "nonce": nonce.to_string() } } });
                 api.patch(&name, &change, &patch(labels)).await.map(drop)
             }
             Verb::Annotate => {
-                let annotations = json!({ "metadata": { "annotations": { "nonce": nonce.to_string() } } });
+                let annotations =
+                    json!({ "metadata": { "annotations": { "nonce": nonce.to_string() } } });
                 api.patch(&name, &change, &patch(annotations)).await.map(drop)
             }
             Verb::Status if kind == Kind::Pod => {
-                let status = json!({ "status": { "phase": "Running", "message": nonce.to_string() } });
+                let status =
+                    json!({ "status": { "phase": "Running", "message": nonce.to_string() } });
                 api.patch_status(&name, &change, &patch(status)).await.map(drop)
             }
             // Widgets have no status.

@@ -8,9 +8,6 @@ use informer::{Error, InformerState, SharedInformer, Status};
 use informer_tests::harness::Arm;
 use informer_tests::helpers::{eventually_ok, raw_list};
 use informer_tests::observe::DEADLINE;
-use k8s_openapi::api::core::v1::Pod;
-use kube::Api;
-use kube::api::PostParams;
 use tokio::time::timeout;
 
 /// For what waits for backoffs, probes or discoveries.
@@ -48,7 +45,8 @@ pub(crate) async fn reaches<T: Send + Sync + 'static>(
     version: &str,
 ) -> anyhow::Result<()> {
     let reached = timeout(LONG, informer.wait_for(version)).await;
-    Ok(reached.with_context(|| format!("version {version} is not reached: {:#?}", informer.status()))??)
+    Ok(reached
+        .with_context(|| format!("version {version} is not reached: {:#?}", informer.status()))??)
 }
 
 pub(crate) fn error_text<T>(result: Result<T, Error>) -> String {
@@ -69,11 +67,4 @@ pub(crate) fn says(text: &str, parts: &[&str]) -> anyhow::Result<()> {
 pub(crate) async fn is_back(arm: &Arm) -> anyhow::Result<()> {
     let list = async || raw_list(arm.direct(), PODS).await.map(drop);
     eventually_ok("the server is back", DEADLINE, list).await
-}
-
-/// Creates a Pod in namespace `default`.
-pub(crate) async fn create_pod(arm: &Arm, name: &str) -> anyhow::Result<()> {
-    let pods = Api::<Pod>::namespaced(arm.direct().clone(), "default");
-    pods.create(&PostParams::default(), &informer_tests::fixtures::pod("default", name, &[])).await?;
-    Ok(())
 }

@@ -1,5 +1,5 @@
-//! Whatever happens to connections and servers, the store becomes the collection, and what was missed is told
-//! (G1, G6, G7, G9).
+//! Whatever happens to connections and servers, the store becomes the collection, and what was
+//! missed is told (G1, G6, G7, G9).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -25,8 +25,12 @@ on_both_arms!(g01_after_cuts_and_outages_all_copies_are_the_collection, |arm| as
         |h| h.capacity(3),
         move |_| gate.pass(),
     )?;
-    let stream =
-        scene.read(&maps, History::new("the stream"), &HandlerOptions::new(), tokio::task::yield_now)?;
+    let stream = scene.read(
+        &maps,
+        History::new("the stream"),
+        &HandlerOptions::new(),
+        tokio::task::yield_now,
+    )?;
     scene.start();
     objects.create_all(&["a", "b", "c", "d", "e", "f"]).await?;
     for round in 0..3 {

@@ -1,18 +1,22 @@
-//! The faults of a server: killed, compacted, restored from a backup, too busy, forgetful of tokens (G26, G28, G31).
-//! After each of them the store becomes the collection, histories are legal, and the status has told of it.
+//! The faults of a server: killed, compacted, restored from a backup, too busy, forgetful of tokens
+//! (G26, G28, G31). After each of them the store becomes the collection, histories are legal, and
+//! the status has told of it.
 
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use informer::reflector::Phase;
 use informer::{Error, InformerOptions, InformerState, Status};
 use informer_tests::harness::{Arm, Sharing};
 use informer_tests::observe::Scene;
 use informer_tests::on_both_arms;
 use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
+use kube::api::PostParams;
 use tokio::time::{Instant, timeout};
 
 use crate::common::{
-    LONG, PODS, create_pod, is_back, is_backing_off, is_watching, reaches, says, status_where, tells,
+    LONG, PODS, is_back, is_backing_off, is_watching, reaches, says, status_where, tells,
 };
 use crate::form::Form;
 use crate::objects::Objects;
@@ -35,7 +39,7 @@ on_both_arms!(own g28_g31_a_server_that_is_killed_is_asked_again_and_not_hot, |a
     ensure!(killed.elapsed() >= Duration::from_millis(2800), "{:?}", killed.elapsed());
     let asked = recorder.all().len() - before;
     ensure!(asked <= 4, "{asked} requests for four failures");
-    ensure!(status.recent_errors.iter().all(|error| error.phase == "watch"), "{status:#?}");
+    ensure!(status.recent_errors.iter().all(|error| error.phase == Phase::Watch), "{status:#?}");
     ensure!(maps.has_synced() && maps.unsynced_store().len() == 3, "the store was emptied");
     arm.start_server().await?;
     is_back(&arm).await?;
@@ -80,7 +84,7 @@ on_both_arms!(own g26_g31_a_history_that_was_compacted_away_is_relisted_at_the_l
         let status = status_where(informer, |status| tells(status, "410")).await?;
         let gone = status.recent_errors.iter().find(|error| error.message.contains("410"));
         let gone = gone.context("it was there")?;
-        assert_eq!(gone.phase, "watch");
+        assert_eq!(gone.phase, Phase::Watch);
         says(&gone.message, &["watch configmaps.v1 in namespace", &objects.namespace])?;
     }
     scene.settles(&streaming, &objects.path(), &[&seen]).await?;
@@ -90,7 +94,8 @@ on_both_arms!(own g26_g31_a_history_that_was_compacted_away_is_relisted_at_the_l
         let told = ["kept", "changed", "reborn", "lost"].map(|name| seen.text_of(name));
         assert_eq!(told, ["*kept#1", "*changed#1 ~changed#1", "*reborn#1 -reborn#1? +reborn#2", "*lost#1 -lost#1?"]);
     }
-    // The watch from the version seen, then the list at that version; never at none, and never at 0 again.
+    // The watch from the version seen, then the list at that version; never at none, and never at 0
+    // again.
     let (after, plain_after) = (&recorder.all()[before..], &plain_recorder.all()[plain_before..]);
     ensure!(after.iter().all(|sent| sent.parameter("resourceVersion") == held[0]), "{held:?}: {after:#?}");
     ensure!(after.last().is_some_and(|last| last.is_streaming_list()), "{after:#?}");
@@ -101,8 +106,9 @@ on_both_arms!(own g26_g31_a_history_that_was_compacted_away_is_relisted_at_the_l
     plain_scene.end().await
 });
 
-// The real arm only: a restored backup is noticed by the probe that follows two minutes of silence. On the test kit,
-// with a paused clock: informer's `g26_a_restored_backup_is_noticed_and_relisted_at_the_newest`.
+// The real arm only: a restored backup is noticed by the probe that follows two minutes of silence.
+// On the test kit, with a paused clock: informer's
+// `g26_a_restored_backup_is_noticed_and_relisted_at_the_newest`.
 #[tokio::test(flavor = "multi_thread")]
 async fn g14_g26_an_etcd_restored_from_a_backup_is_noticed() -> anyhow::Result<()> {
     let Some(arm) = Arm::real(Sharing::Own).await? else { return Ok(()) };
@@ -113,10 +119,11 @@ async fn g14_g26_an_etcd_restored_from_a_backup_is_noticed() -> anyhow::Result<(
     objects.delete("doomed").await?;
     objects.replace("reborn").await?;
     objects.create("lost", "").await?;
-    // More than the server writes of itself until the silence is noticed: a history that has overtaken the version
-    // held by then cannot be told from the old one.
+    // More than the server writes of itself until the silence is noticed: a history that has
+    // overtaken the version held by then cannot be told from the old one.
     for round in 0..20 {
-        let changes = (0..50).map(async |number| objects.change("lost", &format!("{round} {number}")).await);
+        let changes =
+            (0..50).map(async |number| objects.change("lost", &format!("{round} {number}")).await);
         futures_util::future::try_join_all(changes).await?;
     }
     let (scene, recorder) = Scene::recorded(&arm, None).await?;
@@ -139,11 +146,16 @@ async fn g14_g26_an_etcd_restored_from_a_backup_is_noticed() -> anyhow::Result<(
     scene.settles(&maps, &objects.path(), &[&seen]).await?;
     ensure!(!maps.last_sync_resource_version().has_reached(&held), "versions did not go back");
     let told = ["changed", "doomed", "reborn", "lost"].map(|name| seen.text_of(name));
-    let expected =
-        ["*changed#1 ~changed#1", "+doomed#1", "*reborn#1 -reborn#1? +reborn#2", "*lost#1 -lost#1?"];
+    let expected = [
+        "*changed#1 ~changed#1",
+        "+doomed#1",
+        "*reborn#1 -reborn#1? +reborn#2",
+        "*lost#1 -lost#1?",
+    ];
     assert_eq!(told, expected);
     let newest = recorder.all()[before..].iter().any(|sent| {
-        sent.parameter("resourceVersion").is_empty() && (sent.is_streaming_list() || !sent.is_watch())
+        sent.parameter("resourceVersion").is_empty()
+            && (sent.is_streaming_list() || !sent.is_watch())
     });
     ensure!(newest, "no list at the newest: {:#?}", recorder.all());
     // The versions of the new history count.
@@ -168,14 +180,15 @@ on_both_arms!(own g28_g31_too_many_requests_are_waited_out_without_a_relist, |ar
     };
     let status = status_where(&pods, rejected).await?;
     let last = status.recent_errors.last().context("there are errors")?;
-    assert_eq!(last.phase, "watch");
+    assert_eq!(last.phase, Phase::Watch);
     says(&last.message, &["watch pods.v1 in namespace default: 429"])?;
     create_pod(&arm, "two").await?;
     throttled.lift(&arm, "viewer").await?;
     scene.settles(&pods, PODS, &[&seen]).await?;
     assert_eq!(seen.text(), "*one#1 +two#1");
 
-    // One request for each attempt, spaced as `Retry-After` says (a second on both arms), and no relist.
+    // One request for each attempt, spaced as `Retry-After` says (a second on both arms), and no
+    // relist.
     let asked = recorder.watches("pods");
     ensure!(asked.iter().skip(1).all(|sent| !sent.is_streaming_list()), "{asked:#?}");
     ensure!(recorder.lists("pods").is_empty(), "{:#?}", recorder.lists("pods"));
@@ -207,3 +220,11 @@ on_both_arms!(own g31_a_token_taken_back_is_told_and_the_informer_goes_on_once_i
     assert_eq!(seen.text(), "*one#1 +two#1");
     scene.end().await
 });
+
+/// Creates a Pod in namespace `default`.
+async fn create_pod(arm: &Arm, name: &str) -> anyhow::Result<()> {
+    let pods = Api::<Pod>::namespaced(arm.direct().clone(), "default");
+    pods.create(&PostParams::default(), &informer_tests::fixtures::pod("default", name, &[]))
+        .await?;
+    Ok(())
+}

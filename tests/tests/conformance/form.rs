@@ -1,9 +1,9 @@
-//! The form in which these scenarios keep objects: decoded. The same scenarios run in another form in
-//! `tests/conformance_lazy`.
+//! The form in which these scenarios keep objects: decoded. The same scenarios run in another form
+//! in `tests/conformance_lazy`.
 
 use std::borrow::Cow;
 
-use informer::{Error, InformerOptions, SharedInformer, SharedInformerFactory};
+use informer::{Error, InformerOptions, SharedInformer, SharedInformerFactory, TransformError};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::core::PartialObjectMeta;
 
@@ -16,7 +16,10 @@ pub(crate) fn value_of(map: &Form<ConfigMap>) -> Cow<'_, str> {
 }
 
 /// Changes an object as a transform does.
-pub(crate) fn change(map: &mut Form<ConfigMap>, change: impl FnOnce(&mut ConfigMap)) -> Result<(), String> {
+pub(crate) fn change(
+    map: &mut Form<ConfigMap>,
+    change: impl FnOnce(&mut ConfigMap),
+) -> Result<(), TransformError> {
     change(map);
     Ok(())
 }

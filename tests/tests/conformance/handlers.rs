@@ -1,4 +1,5 @@
-//! Registrations beside each other: resyncs, isolation, backlogs, late ones, removed ones (G8, G15 to G18).
+//! Registrations beside each other: resyncs, isolation, backlogs, late ones, removed ones (G8, G15
+//! to G18).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,9 +20,11 @@ on_both_arms!(g08_a_resync_shows_the_store_to_those_who_asked_and_asks_no_server
     let scene = Scene::new(&arm).await?;
     let maps = objects.informer(&scene)?;
     let often = History::new("the one who asks often").resyncing();
-    let often = scene.observe_with(&maps, often, |h| h.resync(Duration::from_millis(100)), |_| ())?;
+    let often =
+        scene.observe_with(&maps, often, |h| h.resync(Duration::from_millis(100)), |_| ())?;
     let seldom = History::new("the one who asks seldom").resyncing();
-    let seldom = scene.observe_with(&maps, seldom, |h| h.resync(Duration::from_secs(3600)), |_| ())?;
+    let seldom =
+        scene.observe_with(&maps, seldom, |h| h.resync(Duration::from_secs(3600)), |_| ())?;
     let never = scene.observe(&maps, "the one who does not ask", |h| h)?;
     scene.start();
     maps.synced().await?;
@@ -30,7 +33,10 @@ on_both_arms!(g08_a_resync_shows_the_store_to_those_who_asked_and_asks_no_server
     let (from, before) = (often.counts().events(), maps.status().counters);
     often.receives(from + 12, DEADLINE).await?;
     let after = maps.status().counters;
-    assert_eq!((before.lists, before.watches, before.events), (after.lists, after.watches, after.events));
+    assert_eq!(
+        (before.lists, before.watches, before.events),
+        (after.lists, after.watches, after.events)
+    );
     assert_eq!((seldom.counts().resynced, never.counts().resynced), (0, 0));
     // Whole rounds, in the order of the keys.
     let rounds = often.notes().split_off(from);
@@ -104,7 +110,8 @@ on_both_arms!(g15_handlers_that_block_and_panic_delay_nobody_on_a_single_thread,
         |event| assert!(event.key().name() != "bad", "cannot stand this one"),
     )?;
     let other = scene.observe(&maps, "the other handler", |h| h)?;
-    let stream = scene.read(&maps, History::new("the stream"), &HandlerOptions::new(), async || ())?;
+    let stream =
+        scene.read(&maps, History::new("the stream"), &HandlerOptions::new(), async || ())?;
     scene.start();
     maps.synced().await?;
     comes_true("the blocked handler is called", || arrived.load(Ordering::Relaxed) == 1).await?;
@@ -127,7 +134,8 @@ on_both_arms!(g15_handlers_that_block_and_panic_delay_nobody_on_a_single_thread,
     assert_eq!(panicking.text_of("bad"), "");
     let status = maps.status();
     assert_eq!(status.counters.handler_panics, 1);
-    let told = status.recent_errors.iter().any(|error| error.message.contains("fragile panicked on"));
+    let told =
+        status.recent_errors.iter().any(|error| error.message.contains("fragile panicked on"));
     ensure!(told, "{:#?}", status.recent_errors);
     keeper.open();
     scene.settles(&maps, &objects.path(), &[&blocked]).await?;
@@ -176,7 +184,8 @@ on_both_arms!(g16_a_backlog_is_bounded_by_capacity_and_keys_and_ends_in_the_newe
     assert_eq!(roomy.counts().events(), 3 + 1 + 15 * 5 + 1);
     for observer in [&slow, &unread] {
         let status = observer.registration().status();
-        // Capacity, one entry of each of four keys, and two of one that is replaced; as much was taken at once at most.
+        // Capacity, one entry of each of four keys, and two of one that is replaced; as much was
+        // taken at once at most.
         assert!(status.depth <= 2 * (4 + 4 + 2), "{status:?}");
         assert!(status.merged >= 50, "{status:?}");
     }
@@ -223,7 +232,12 @@ on_both_arms!(g17_late_registrations_get_the_store_then_what_follows, |arm| asyn
             let name = format!("late handler {number}");
             late.push(scene.observe(&maps, &name, |h| h.capacity(1 + number))?);
             let history = History::new(format!("late stream {number}"));
-            late.push(scene.read(&maps, history, &HandlerOptions::new(), tokio::task::yield_now)?);
+            late.push(scene.read(
+                &maps,
+                history,
+                &HandlerOptions::new(),
+                tokio::task::yield_now,
+            )?);
         }
         anyhow::Ok(late)
     };
@@ -261,7 +275,8 @@ on_both_arms!(g18_a_removed_registration_is_never_called_again, |arm| async {
         objects.change("a", &round.to_string()).await?;
     }
     objects.catch_up(&maps).await?;
-    // One call waits at the gate, ten are behind it: removing waits for the one and drops the others.
+    // One call waits at the gate, ten are behind it: removing waits for the one and drops the
+    // others.
     let removal = removed.registration().clone();
     let mut removing = std::pin::pin!(removal.remove());
     let still = tokio::time::timeout(Duration::from_millis(20), &mut removing).await;
@@ -285,7 +300,9 @@ on_both_arms!(g18_a_dropped_handle_leaves_its_callback_running, |arm| async {
     let scene = Scene::new(&arm).await?;
     let maps = objects.informer(&scene)?;
     let (sender, mut heard) = tokio::sync::mpsc::unbounded_channel();
-    drop(maps.add_handler(|h| h.on_add(move |map, _| _ = sender.send(value_of(map).into_owned())))?);
+    drop(
+        maps.add_handler(|h| h.on_add(move |map, _| _ = sender.send(value_of(map).into_owned())))?,
+    );
     scene.start();
     maps.synced().await?;
     objects.create("a", "1").await?;
@@ -305,7 +322,10 @@ on_both_arms!(g18_after_a_stop_nothing_can_be_added_and_everything_removed, |arm
     assert!(!maps.is_stopped() && maps.status().state != InformerState::NotStarted);
     scene.settles(&maps, &objects.path(), &[&seen]).await?;
     scene.factory().stop(&maps).await;
-    assert!(maps.is_stopped() && maps.status().state == InformerState::Stopped { cause: StopCause::Asked });
+    assert!(
+        maps.is_stopped()
+            && maps.status().state == InformerState::Stopped { cause: StopCause::Asked }
+    );
     assert!(matches!(maps.add_handler(|h| h), Err(Error::Stopped { .. })));
     assert!(matches!(maps.events(), Err(Error::Stopped { .. })));
     assert_eq!(soon("a removal", seen.registration().remove()).await?, Removal::Removed);

@@ -36,8 +36,12 @@ on_both_arms!(g02_every_observer_finds_the_store_there_already, |arm| async {
         |h| h.capacity(2),
         move |_| gate.pass(),
     )?;
-    let stream =
-        scene.read(&maps, History::new("the stream"), &HandlerOptions::new(), tokio::task::yield_now)?;
+    let stream = scene.read(
+        &maps,
+        History::new("the stream"),
+        &HandlerOptions::new(),
+        tokio::task::yield_now,
+    )?;
     scene.start();
     prompt.synced().await?;
     for round in 0..8 {
@@ -61,7 +65,8 @@ on_both_arms!(g04_events_come_in_the_servers_order, |arm| async {
     let scene = Scene::new(&arm).await?;
     let maps = objects.informer(&scene)?;
     let seen = scene.observe(&maps, "the handler", |h| h)?;
-    let stream = scene.read(&maps, History::new("the stream"), &HandlerOptions::new(), async || ())?;
+    let stream =
+        scene.read(&maps, History::new("the stream"), &HandlerOptions::new(), async || ())?;
     scene.start();
     maps.synced().await?;
     objects.create_all(&["c", "a", "b"]).await?;
@@ -108,7 +113,8 @@ on_both_arms!(g05_another_object_under_a_name_is_a_delete_and_an_add, |arm| asyn
     assert_eq!(prompt.text_of("b"), "*b#1 -b#1 +b#2 ~b#2");
     keeper.open();
     scene.settles(&maps, &objects.path(), &[&slow]).await?;
-    // The second object of the name came and went unseen: what is added is a third, the second seen here.
+    // The second object of the name came and went unseen: what is added is a third, the second seen
+    // here.
     assert_eq!(slow.text_of("a"), "*a#1 -a#1 +a#2");
     assert_eq!(slow.text_of("b"), "*b#1 -b#1 +b#2");
     scene.end().await

@@ -1,4 +1,5 @@
-//! One watch for each collection; starting and stopping, and that nothing is left behind (G22 to G25).
+//! One watch for each collection; starting and stopping, and that nothing is left behind (G22 to
+//! G25).
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -56,16 +57,18 @@ on_both_arms!(g23_each_scope_of_a_kind_is_one_shared_collection, |arm| async {
     other.create_labelled("web", "1", &[("app", "web")]).await?;
     let (scene, recorder) = Scene::recorded(&arm, None).await?;
     let selected = |text: &str| anyhow::Ok(objects.options().labels(text.parse()?));
-    let all = scene
-        .informer(InformerOptions::<Map>::new().all_namespaces().fields("metadata.name=web".parse()?))?;
+    let all = scene.informer(
+        InformerOptions::<Map>::new().all_namespaces().fields("metadata.name=web".parse()?),
+    )?;
     let one = objects.informer(&scene)?;
     let web = scene.informer(selected("app=web,tier in (front,back)")?)?;
     let named = scene.informer(objects.options().fields("metadata.name=db".parse()?))?;
     // Asked again, in other words.
     let again = [objects.informer(&scene)?, scene.informer(selected("")?)?];
     let web_again = scene.informer(selected("tier in (back,front),app=web")?)?;
-    let labels =
-        scene.enter(|| metadata(scene.factory(), InformerOptions::new().namespace(&objects.namespace)))?;
+    let labels = scene.enter(|| {
+        metadata(scene.factory(), InformerOptions::new().namespace(&objects.namespace))
+    })?;
     let seen = scene.observe(&one, "of the namespace", |h| h)?;
     let seen_again = scene.observe(&again[0], "of the namespace too", |h| h)?;
     let seen_web = scene.observe(&web, "of the selection", |h| h)?;
@@ -78,7 +81,8 @@ on_both_arms!(g23_each_scope_of_a_kind_is_one_shared_collection, |arm| async {
         (one.unsynced_store().len(), web.unsynced_store().len(), named.unsynced_store().len()),
         (2, 1, 1)
     );
-    let ours = |informer: &SharedInformer<Map>| informer.unsynced_store().find(&objects.namespace, "web");
+    let ours =
+        |informer: &SharedInformer<Map>| informer.unsynced_store().find(&objects.namespace, "web");
     let shared = (ours(&one).context("web")?, ours(&again[1]).context("web")?);
     ensure!(Arc::ptr_eq(&shared.0, &shared.1), "the same informer has one store");
     ensure!(ours(&web).is_some() && ours(&web_again).is_some() && ours(&all).is_some());
@@ -88,7 +92,11 @@ on_both_arms!(g23_each_scope_of_a_kind_is_one_shared_collection, |arm| async {
     // An object that changes leaves and enters selections (client-go's 213).
     objects.label("web", "tier", "none").await?;
     scene
-        .settles(&web, &format!("{}?labelSelector=app%3Dweb,tier%3Dfront", objects.path()), &[&seen_web])
+        .settles(
+            &web,
+            &format!("{}?labelSelector=app%3Dweb,tier%3Dfront", objects.path()),
+            &[&seen_web],
+        )
         .await?;
     objects.label("web", "tier", "back").await?;
     let path = format!("{}?labelSelector=tier%3Dback", objects.path());
@@ -96,7 +104,9 @@ on_both_arms!(g23_each_scope_of_a_kind_is_one_shared_collection, |arm| async {
     assert_eq!(seen_web.text(), "*web#1 -web#1 +web#1");
     scene.settles(&one, &objects.path(), &[&seen, &seen_again]).await?;
     assert_eq!(seen.text_of("web"), "*web#1 ~web#1 ~web#1");
-    scene.settles(&all, "/api/v1/configmaps?fieldSelector=metadata.name%3Dweb", &[&seen_all]).await?;
+    scene
+        .settles(&all, "/api/v1/configmaps?fieldSelector=metadata.name%3Dweb", &[&seen_all])
+        .await?;
     scene.end().await
 });
 
@@ -122,7 +132,10 @@ on_both_arms!(g23_other_options_for_the_same_collection_are_an_error, |arm| asyn
     ] {
         let error = scene.enter(|| Map::informer(scene.factory(), other));
         let error = error.err().with_context(|| format!("another {named} was taken"))?;
-        ensure!(matches!(error, Error::ConflictingOptions { option, .. } if option == named), "{error:?}");
+        ensure!(
+            matches!(error, Error::ConflictingOptions { option, .. } if option == named),
+            "{error:?}"
+        );
     }
     assert_eq!(scene.factory().statuses().len(), 1);
     drop(maps);
@@ -145,7 +158,8 @@ on_both_arms!(g24_one_informer_is_stopped_alone_and_can_be_asked_for_again, |arm
     // Its connection is closed, its stream has ended, its handler is told nothing more.
     comes_true("its connection is closed", || arm.proxy().open() < open).await?;
     ensure!(
-        first.is_stopped() && first.status().state == InformerState::Stopped { cause: StopCause::Asked },
+        first.is_stopped()
+            && first.status().state == InformerState::Stopped { cause: StopCause::Asked },
         "{}",
         first.status()
     );
@@ -160,7 +174,11 @@ on_both_arms!(g24_one_informer_is_stopped_alone_and_can_be_asked_for_again, |arm
     let second = objects.informer(&scene)?;
     let seen_second = scene.observe(&second, "the second handler", |h| h)?;
     scene.settles(&second, &objects.path(), &[&seen_second]).await?;
-    ensure!(seen_second.counts().initial == 2 && first.unsynced_store().len() == 1, "{}", seen_second.text());
+    ensure!(
+        seen_second.counts().initial == 2 && first.unsynced_store().len() == 1,
+        "{}",
+        seen_second.text()
+    );
     assert_eq!(scene.factory().statuses().len(), 2);
     // With a factory that is shut down it is over (client-go's 215).
     soon("the shutdown", scene.factory().shutdown()).await?;

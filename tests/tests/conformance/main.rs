@@ -1,8 +1,9 @@
-//! The contract, scenario by scenario, each written once and run on both arms: the testkit, and a real etcd and
-//! kube-apiserver. Tests are named for the guarantee that they prove.
+//! The contract, scenario by scenario, each written once and run on both arms: the testkit, and a
+//! real etcd and kube-apiserver. Tests are named for the guarantee that they prove.
 //!
-//! Objects are kept decoded here, and as their bytes in `tests/conformance_lazy`; [`form`] is the difference. They come
-//! as [`informer_tests::wire::asked_for`] says, which every scenario checks at its end.
+//! Objects are kept decoded here. `tests/conformance_lazy` repeats the scenarios in which it
+//! matters how objects are read, with objects kept as their bytes; [`form`] is the difference. They
+//! come as [`informer_tests::wire::asked_for`] says, which every scenario checks at its end.
 
 mod common;
 mod convergence;

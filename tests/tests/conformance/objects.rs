@@ -1,5 +1,5 @@
-//! The objects of a scenario: ConfigMaps in a namespace of its own. Unlike Pods they change only as they are told
-//! to, so histories are exact on both arms.
+//! The objects of a scenario: ConfigMaps in a namespace of its own. Unlike Pods they change only as
+//! they are told to, so histories are exact on both arms.
 
 use anyhow::Context;
 use informer::{InformerOptions, SharedInformer};
@@ -107,7 +107,8 @@ impl Objects {
             }
         };
         let reached = tokio::time::timeout(DEADLINE, informer.wait_for(version.as_str())).await;
-        Ok(reached.with_context(|| format!("{version} is not reached: {}", informer.status()))??)
+        Ok(reached
+            .with_context(|| format!("{version} is not reached: {}", informer.status()))??)
     }
 }
 

@@ -21,7 +21,13 @@ use crate::objects::{Map, Objects};
 
 /// A kind of these scenarios alone: others share the cluster.
 #[derive(CustomResource, Serialize, Deserialize, Debug, Clone)]
-#[kube(group = "conformance.example.com", version = "v1", kind = "Gizmo", namespaced, schema = "disabled")]
+#[kube(
+    group = "conformance.example.com",
+    version = "v1",
+    kind = "Gizmo",
+    namespaced,
+    schema = "disabled"
+)]
 pub(crate) struct GizmoSpec {
     size: i64,
 }
@@ -43,7 +49,9 @@ async fn install(client: &Client) -> anyhow::Result<()> {
             }],
         },
     }))?;
-    Api::<CustomResourceDefinition>::all(client.clone()).create(&PostParams::default(), &definition).await?;
+    Api::<CustomResourceDefinition>::all(client.clone())
+        .create(&PostParams::default(), &definition)
+        .await?;
     let list = async || raw_list(client, "/apis/conformance.example.com/v1/gizmos").await.map(drop);
     eventually_ok("gizmos are served", DEADLINE, list).await
 }
@@ -68,8 +76,9 @@ async fn create(client: &Client, namespace: &str, name: &str) -> anyhow::Result<
     eventually_ok("a gizmo is created", DEADLINE, create).await
 }
 
-// On real time: absence counts only after three discoveries over half a minute. That the store stays for a passing
-// 404 needs a server that lies: informer's `g32_only_three_absences_over_30_s_empty_the_store`.
+// On real time: absence counts only after three discoveries over half a minute. That the store
+// stays for a passing 404 needs a server that lies: informer's
+// `g32_only_three_absences_over_30_s_empty_the_store`.
 on_both_arms!(g32_a_resource_that_comes_goes_and_returns_is_waited_for_each_time, |arm| async {
     let namespace = arm.namespace("gizmos").await?;
     let path = format!("/apis/conformance.example.com/v1/namespaces/{namespace}/gizmos");
@@ -79,7 +88,8 @@ on_both_arms!(g32_a_resource_that_comes_goes_and_returns_is_waited_for_each_time
     let seen = scene.observe(&gizmos, "the handler", |h| h)?;
     scene.start();
     let status =
-        status_where(&gizmos, |status| matches!(status.state, InformerState::Unavailable { .. })).await?;
+        status_where(&gizmos, |status| matches!(status.state, InformerState::Unavailable { .. }))
+            .await?;
     says(
         &status.to_string(),
         &["gizmos.v1.conformance.example.com", "waiting for the resource", "install its CRD"],
@@ -96,8 +106,9 @@ on_both_arms!(g32_a_resource_that_comes_goes_and_returns_is_waited_for_each_time
     assert_eq!(lister.len(), 1);
 
     uninstall(arm.direct()).await?;
-    let absent =
-        |status: &informer::Status| matches!(status.state, InformerState::Unavailable { absent: 3.., .. });
+    let absent = |status: &informer::Status| {
+        matches!(status.state, InformerState::Unavailable { absent: 3.., .. })
+    };
     status_where(&gizmos, absent).await?;
     comes_true("the store is empty", || lister.is_empty()).await?;
     seen.reaches(&BTreeMap::new(), DEADLINE).await?;

@@ -31,10 +31,19 @@ on_both_arms!(
         let asked = recorder.watches("configmaps");
         // A connection that died in the client's pool may take a try more.
         let [first, again @ ..] = &asked[..] else { bail!("no watch") };
-        ensure!(first.is_streaming_list() && first.parameter("resourceVersion").is_empty(), "{first:?}");
+        ensure!(
+            first.is_streaming_list() && first.parameter("resourceVersion").is_empty(),
+            "{first:?}"
+        );
         assert_eq!(first.parameter("resourceVersionMatch"), "NotOlderThan");
-        ensure!(!again.is_empty() && again.iter().all(|sent| !sent.is_streaming_list()), "{again:?}");
-        ensure!(again.iter().all(|sent| sent.parameter("resourceVersion") == last), "{last}: {again:?}");
+        ensure!(
+            !again.is_empty() && again.iter().all(|sent| !sent.is_streaming_list()),
+            "{again:?}"
+        );
+        ensure!(
+            again.iter().all(|sent| sent.parameter("resourceVersion") == last),
+            "{last}: {again:?}"
+        );
         ensure!(recorder.lists("configmaps").is_empty(), "a cut needs no list");
         for watch in &asked {
             let seconds: u64 = watch.parameter("timeoutSeconds").parse()?;
@@ -60,9 +69,14 @@ on_both_arms!(
         maps.synced().await?;
         status_where(&maps, is_watching).await?;
         let (lists, watches) = (recorder.lists("configmaps"), recorder.watches("configmaps"));
-        let ([list], [watch]) = (&lists[..], &watches[..]) else { bail!("{lists:#?} {watches:#?}") };
+        let ([list], [watch]) = (&lists[..], &watches[..]) else {
+            bail!("{lists:#?} {watches:#?}")
+        };
         // Any state will do: what is missing comes in the watch.
-        assert_eq!((list.parameter("resourceVersion"), list.parameter("resourceVersionMatch")), ("0", ""));
+        assert_eq!(
+            (list.parameter("resourceVersion"), list.parameter("resourceVersionMatch")),
+            ("0", "")
+        );
         assert_eq!(list.parameter("limit"), "500");
         assert_eq!(list.headers["accept-encoding"], "identity");
         ensure!(!watch.is_streaming_list(), "{watch:?}");
@@ -76,22 +90,26 @@ on_both_arms!(
     }
 );
 
-on_both_arms!(g28_a_watch_that_ends_at_its_own_timeout_reopens_and_that_is_no_failure, |arm| async {
-    let objects = Objects::new(&arm, "timeouts").await?;
-    let (scene, recorder) = Scene::recorded(&arm, None).await?;
-    let seconds = Duration::from_secs(10);
-    let maps = scene.informer(objects.options().streaming_lists(false).watch_timeout(seconds..=seconds))?;
-    scene.start();
-    maps.synced().await?;
-    let asked = || recorder.watches("configmaps").len();
-    eventually("the third watch", LONG, || asked() >= 3).await;
-    let status = maps.status();
-    ensure!(status.recent_errors.is_empty() && is_watching(&status), "{status:#?}");
-    let at: Vec<_> = recorder.watches("configmaps").iter().map(|sent| sent.at).collect();
-    ensure!(at[2] - at[0] >= Duration::from_secs(18), "{at:?}");
-    scene.settles(&maps, &objects.path(), &[]).await?;
-    scene.end().await
-});
+on_both_arms!(
+    g28_a_watch_that_ends_at_its_own_timeout_reopens_and_that_is_no_failure,
+    |arm| async {
+        let objects = Objects::new(&arm, "timeouts").await?;
+        let (scene, recorder) = Scene::recorded(&arm, None).await?;
+        let seconds = Duration::from_secs(10);
+        let maps = scene
+            .informer(objects.options().streaming_lists(false).watch_timeout(seconds..=seconds))?;
+        scene.start();
+        maps.synced().await?;
+        let asked = || recorder.watches("configmaps").len();
+        eventually("the third watch", LONG, || asked() >= 3).await;
+        let status = maps.status();
+        ensure!(status.recent_errors.is_empty() && is_watching(&status), "{status:#?}");
+        let at: Vec<_> = recorder.watches("configmaps").iter().map(|sent| sent.at).collect();
+        ensure!(at[2] - at[0] >= Duration::from_secs(18), "{at:?}");
+        scene.settles(&maps, &objects.path(), &[]).await?;
+        scene.end().await
+    }
+);
 
 on_both_arms!(g28_a_list_that_nobody_answers_is_tried_again_and_not_hot, |arm| async {
     let objects = Objects::new(&arm, "outage").await?;
@@ -101,12 +119,14 @@ on_both_arms!(g28_a_list_that_nobody_answers_is_tried_again_and_not_hot, |arm| a
     let maps = objects.informer(&scene)?;
     let seen = scene.observe(&maps, "the handler", |h| h)?;
     scene.start();
-    let third =
-        |status: &informer::Status| matches!(status.state, InformerState::BackingOff { attempt: 3.., .. });
+    let third = |status: &informer::Status| {
+        matches!(status.state, InformerState::BackingOff { attempt: 3.., .. })
+    };
     let status = status_where(&maps, third).await?;
     ensure!(!status.has_synced && status.counters.errors >= 3, "{status:#?}");
     let at: Vec<_> = recorder.all().iter().map(|sent| sent.at).collect();
-    // One request for each failure; no LIST is tried where nobody is there to refuse a streaming list.
+    // One request for each failure; no LIST is tried where nobody is there to refuse a streaming
+    // list.
     ensure!(recorder.lists("configmaps").is_empty() && at.len() == 3, "{:#?}", recorder.all());
     ensure!(
         at[1] - at[0] >= Duration::from_millis(400) && at[2] - at[1] >= Duration::from_millis(800),

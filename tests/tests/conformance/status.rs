@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, ensure};
 use futures_util::StreamExt;
+use informer::TransformError;
+use informer::reflector::Phase;
 use informer::{InformerState, StopCause};
 use informer_tests::observe::{Identified, Scene, soon};
 use informer_tests::on_both_arms;
@@ -20,7 +22,10 @@ on_both_arms!(g31_the_status_tells_every_state_and_its_stream_ends, |arm| async 
     let maps = objects.informer(&scene)?;
     let mut changes = maps.status_changes();
     let first = soon("a status", changes.next()).await?.context("the first status")?;
-    assert_eq!((first.state, first.has_synced, first.objects), (InformerState::NotStarted, false, 0));
+    assert_eq!(
+        (first.state, first.has_synced, first.objects),
+        (InformerState::NotStarted, false, 0)
+    );
     let all = tokio::spawn(changes.map(|status| status.state).collect::<Vec<_>>());
     scene.start();
     let status = status_where(&maps, is_watching).await?;
@@ -31,15 +36,21 @@ on_both_arms!(g31_the_status_tells_every_state_and_its_stream_ends, |arm| async 
     );
     assert_eq!(status.to_string(), shown);
     let counters = status.counters;
-    ensure!(counters.watches == 1 && counters.lists == 0 && counters.bookmarks >= 1, "{counters:?}");
+    ensure!(
+        counters.watches == 1 && counters.lists == 0 && counters.bookmarks >= 1,
+        "{counters:?}"
+    );
     assert_eq!((counters.decoded, counters.errors), (1, 0));
 
     arm.begin_outage().await;
-    let status = status_where(&maps, |status| is_backing_off(status) && tells(status, "refused")).await?;
-    let InformerState::BackingOff { cause, attempt, .. } = &status.state else { anyhow::bail!("{status}") };
-    ensure!(!cause.is_empty() && *attempt >= 1, "{status}");
+    let status =
+        status_where(&maps, |status| is_backing_off(status) && tells(status, "refused")).await?;
+    let InformerState::BackingOff { cause, attempt, .. } = &status.state else {
+        anyhow::bail!("{status}")
+    };
+    ensure!(!cause.message.is_empty() && *attempt >= 1, "{status}");
     let error = status.recent_errors.last().context("an error")?;
-    assert_eq!(error.phase, "watch");
+    assert_eq!(error.phase, Phase::Watch);
     ensure!(error.message.starts_with("watch configmaps.v1 in namespace "), "{}", error.message);
     arm.end_outage().await;
     let status = status_where(&maps, is_watching).await?;
@@ -62,7 +73,11 @@ on_both_arms!(g31_what_fails_anywhere_reaches_the_status_with_its_phase, |arm| a
     let scene = Scene::new(&arm).await?;
     let named = |map: &Map, name: &str| map.identity().name == name;
     let maps = scene.informer(objects.options().transform("picky", move |map: &mut Map| {
-        if named(map, "untransformable") { Err("not this one".to_owned()) } else { Ok(()) }
+        if named(map, "untransformable") {
+            Err(TransformError::new("not this one"))
+        } else {
+            Ok(())
+        }
     }))?;
     let by_value = maps
         .add_index("value", move |map, values| {
@@ -80,14 +95,18 @@ on_both_arms!(g31_what_fails_anywhere_reaches_the_status_with_its_phase, |arm| a
     let lister = soon("the store", maps.synced()).await??;
     let status = status_where(&maps, |status| {
         let phases: BTreeSet<_> = status.recent_errors.iter().map(|error| error.phase).collect();
-        ["handler", "index", "transform"].iter().all(|phase| phases.contains(phase))
+        [Phase::Handler, Phase::Index, Phase::Transform].iter().all(|phase| phases.contains(phase))
     })
     .await?;
-    for (phase, name) in
-        [("transform", "untransformable"), ("index", "unindexable"), ("handler", "unhandled")]
-    {
-        let told =
-            status.recent_errors.iter().any(|error| error.phase == phase && error.message.contains(name));
+    for (phase, name) in [
+        (Phase::Transform, "untransformable"),
+        (Phase::Index, "unindexable"),
+        (Phase::Handler, "unhandled"),
+    ] {
+        let told = status
+            .recent_errors
+            .iter()
+            .any(|error| error.phase == phase && error.message.contains(name));
         ensure!(told, "{phase} {name}: {status:#?}");
     }
     assert_eq!((status.counters.handler_panics, status.undecodable), (1, 1));
@@ -95,7 +114,10 @@ on_both_arms!(g31_what_fails_anywhere_reaches_the_status_with_its_phase, |arm| a
     assert_eq!(lister.len(), 3);
     assert_eq!(lister.by_index(&by_value, "1")?.len(), 2);
     arm.begin_outage().await;
-    status_where(&maps, |status| status.recent_errors.iter().any(|error| error.phase == "watch")).await?;
+    status_where(&maps, |status| {
+        status.recent_errors.iter().any(|error| error.phase == Phase::Watch)
+    })
+    .await?;
     arm.end_outage().await;
     reaches(&maps, &objects.change("good", "2").await?).await?;
     drop(lister);
@@ -110,13 +132,16 @@ on_both_arms!(g34_neither_tokens_nor_contents_are_ever_shown, |arm| async {
     let tokens: Vec<_> = users.iter().filter_map(|user| user["user"]["token"].as_str()).collect();
     ensure!(tokens.len() == 3, "tokens to look for");
     let scene = Scene::new(&arm).await?;
-    let picky = |_: &mut Map| Err("this one fails".to_owned());
+    let picky = |_: &mut Map| Err(TransformError::new("this one fails"));
     let maps = objects.informer(&scene)?;
-    let failing = scene.informer(objects.options().labels("!x".parse()?).transform("fails", picky))?;
+    let failing =
+        scene.informer(objects.options().labels("!x".parse()?).transform("fails", picky))?;
     let (forbidden, _) = Scene::recorded(&arm, Some("nobody")).await?;
     let refused = objects.informer(&forbidden)?;
     let registration = maps.add_handler(|h| {
-        h.on_add(|map, _| assert!(map.identity().name != "a", "a panic that does not tell the object"))
+        h.on_add(|map, _| {
+            assert!(map.identity().name != "a", "a panic that does not tell the object")
+        })
     })?;
     let mut stream = maps.events()?;
     scene.start();

@@ -40,8 +40,9 @@ on_both_arms!(g10_g13_a_snapshot_is_one_state_of_objects_and_indexes_for_ever, |
     }
     for (snapshot, expected) in &held {
         let objects = snapshot.iter().filter(|entry| entry.key.name() != "marker");
-        let found: Vec<_> =
-            objects.map(|entry| format!("{}={}", entry.key.name(), value_of(entry.object()))).collect();
+        let found: Vec<_> = objects
+            .map(|entry| format!("{}={}", entry.key.name(), value_of(entry.object())))
+            .collect();
         assert_eq!(found.join(" "), *expected);
         for entry in snapshot.iter() {
             let value = value_of(entry.object());
@@ -58,7 +59,9 @@ on_both_arms!(g10_g13_a_snapshot_is_one_state_of_objects_and_indexes_for_ever, |
         assert_eq!(filed, snapshot.len(), "nothing else is in the index");
     }
     let versions: Vec<_> = held.iter().map(|(snapshot, _)| snapshot.version().clone()).collect();
-    let rising = versions.windows(2).all(|pair| pair[0].compare(&pair[1]).is_some_and(|order| order.is_lt()));
+    let rising = versions
+        .windows(2)
+        .all(|pair| pair[0].compare(&pair[1]).is_some_and(|order| order.is_lt()));
     assert!(rising, "{versions:?}");
     scene.settles(&maps, &objects.path(), &[]).await?;
     drop(lister);
@@ -97,7 +100,8 @@ on_both_arms!(g11_an_index_added_while_running_is_exact_from_then_on, |arm| asyn
     arm.end_outage().await;
     objects.catch_up(&maps).await?;
     let values = lister.snapshot().index_values(&index)?;
-    let values: Vec<&str> = values.iter().map(AsRef::as_ref).filter(|value| *value != "+").collect();
+    let values: Vec<&str> =
+        values.iter().map(AsRef::as_ref).filter(|value| *value != "+").collect();
     assert_eq!(values, ["1", "3"], "values that nothing has are not listed");
     assert_eq!([indexed(&lister, &index, "1")?, indexed(&lister, &index, "3")?], ["c", "b"]);
     scene.settles(&maps, &objects.path(), &[&seen]).await?;
@@ -144,10 +148,14 @@ on_both_arms!(g11_an_index_function_that_panics_is_told_and_harms_nothing_else, 
     let seen = scene.observe(&maps, "the handler", |h| h)?;
     scene.start();
     let lister = maps.synced().await?;
-    let told =
-        || maps.status().recent_errors.iter().filter(|error| error.message.contains("fragile")).count();
+    let told = || {
+        maps.status().recent_errors.iter().filter(|error| error.message.contains("fragile")).count()
+    };
     comes_true("the panic is told", || told() == 1).await?;
-    assert_eq!([indexed(&lister, &good, "1")?, indexed(&lister, &fragile, "1")?], ["a bad c", "a c"]);
+    assert_eq!(
+        [indexed(&lister, &good, "1")?, indexed(&lister, &fragile, "1")?],
+        ["a bad c", "a c"]
+    );
     objects.change("bad", "2").await?;
     objects.change("a", "2").await?;
     objects.catch_up(&maps).await?;
@@ -226,7 +234,9 @@ on_both_arms!(g14_the_store_knows_its_version_and_ones_own_writes_can_be_waited_
         }
         soon("the store reaches a write", maps.wait_for(version.as_str())).await??;
         let snapshot = lister.snapshot();
-        let held = snapshot.find(&objects.namespace, "a").map(|entry| value_of(entry.object()).into_owned());
+        let held = snapshot
+            .find(&objects.namespace, "a")
+            .map(|entry| value_of(entry.object()).into_owned());
         assert_eq!(held, Some(round.to_string()));
         assert!(snapshot.version().has_reached(&version.as_str().into()));
     }

@@ -87,10 +87,12 @@ on_both_arms!(g19_initial_objects_that_change_or_vanish_meanwhile_count_as_handl
     let prompt = scene.observe(&maps, "the prompt handler", |h| h)?;
     scene.start();
     prompt.synced().await?;
-    // One whose first call waits, so that the others of its initial set are behind that: their cursor moves on in
-    // steps of many, so the handler is added while it is closed and the set is changed before it is read.
+    // One whose first call waits, so that the others of its initial set are behind that: their
+    // cursor moves on in steps of many, so the handler is added while it is closed and the set is
+    // changed before it is read.
     let (gate, keeper) = GateKeeper::new(true);
-    let slow = scene.observe_with(&maps, History::new("slow"), |h| h.capacity(1), move |_| gate.pass())?;
+    let slow =
+        scene.observe_with(&maps, History::new("slow"), |h| h.capacity(1), move |_| gate.pass())?;
     objects.change("changed", "2").await?;
     objects.delete("gone").await?;
     objects.replace("replaced").await?;
@@ -113,7 +115,10 @@ on_both_arms!(g19_a_deadlines_error_names_what_is_missing_with_its_last_error, |
     let pods = scene.informer(InformerOptions::<Form<Pod>>::new().namespace(&other))?;
     let handler = scene.observe(&pods, "printer", |h| h.name("printer"))?;
     let unstarted = error_text(scene.factory().wait_for_sync_within(Duration::ZERO).await);
-    says(&unstarted, &["configmaps.v1 in namespace", "(not started: call `start()`); pods.v1 in namespace"])?;
+    says(
+        &unstarted,
+        &["configmaps.v1 in namespace", "(not started: call `start()`); pods.v1 in namespace"],
+    )?;
     scene.start();
     status_where(&maps, |status| tells(status, "403")).await?;
     status_where(&pods, |status| tells(status, "403")).await?;

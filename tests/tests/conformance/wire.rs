@@ -21,7 +21,8 @@ on_both_arms!(objects_come_in_the_format_that_was_asked_for, |arm| async {
         let maps = scene.informer(objects.options().streaming_lists(streaming))?;
         let pods = InformerOptions::<Form<Pod>>::new().namespace(&objects.namespace);
         let pods = scene.informer(pods.streaming_lists(streaming))?;
-        let of_metadata = InformerOptions::new().namespace(&objects.namespace).streaming_lists(streaming);
+        let of_metadata =
+            InformerOptions::new().namespace(&objects.namespace).streaming_lists(streaming);
         let of_metadata = scene.enter(|| metadata(scene.factory(), of_metadata))?;
         let seen = scene.observe(&maps, "the handler", |h| h)?;
         scene.start();

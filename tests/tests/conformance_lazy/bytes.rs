@@ -1,7 +1,7 @@
 //! What informers do that keep the objects' bytes, and no others.
 
 use anyhow::{Context, ensure};
-use informer::decode::Wire;
+use informer::decode::Encoding;
 use informer::source::WireFormat;
 use informer::{InformerOptions, Lazy, Resource};
 use informer_tests::observe::{DEADLINE, Scene};
@@ -43,11 +43,14 @@ on_both_arms!(g01_the_bytes_are_those_that_came_and_decode_to_what_the_server_ha
     objects.label("b", "app", "db").await?;
     scene.settles(&bare, &objects.path(), &[&seen]).await?;
     for lazy in bare.unsynced_store().list() {
-        let is_protobuf = matches!(lazy.wire(), Wire::Protobuf(..));
+        let is_protobuf = lazy.wire().encoding != Encoding::Json;
         ensure!(is_protobuf == (asked_for()? != WireFormat::Json), "{:?}", lazy.wire());
         let mut held = objects.api.get(&lazy.name()).await?;
         let managed = held.metadata.managed_fields.take();
-        ensure!(managed.is_some() || arm.test_server().is_some(), "there was something to leave out");
+        ensure!(
+            managed.is_some() || arm.test_server().is_some(),
+            "there was something to leave out"
+        );
         assert_eq!(*lazy.decode()?, held);
         let mut json = Vec::new();
         lazy.write_json(&mut json)?;
@@ -58,7 +61,8 @@ on_both_arms!(g01_the_bytes_are_those_that_came_and_decode_to_what_the_server_ha
             lazy.label("app"),
             held.metadata.labels.as_ref().and_then(|all| all.get("app")).map(|s| &**s)
         );
-        let labels = lazy.labels().into_iter().map(|(key, value)| (key.into_owned(), value.into_owned()));
+        let labels =
+            lazy.labels().into_iter().map(|(key, value)| (key.into_owned(), value.into_owned()));
         assert_eq!(
             labels.collect::<std::collections::BTreeMap<_, _>>(),
             held.metadata.labels.unwrap_or_default()
@@ -80,11 +84,18 @@ on_both_arms!(g30_what_does_not_decode_is_kept_and_says_so_when_it_is_asked, |ar
     let value = |name: &str| anyhow::Ok(find(name)?.decode().map(|map| map.data.value));
     assert_eq!(value("good")?, Ok(1));
     let error = value("bad")?.err().context("a decode error")?;
-    ensure!(error.to_string().contains("data.value") && !error.to_string().contains("hunter2"), "{error}");
+    ensure!(
+        error.to_string().contains("data.value") && !error.to_string().contains("hunter2"),
+        "{error}"
+    );
     reaches(&maps, &objects.change("bad", "2").await?).await?;
     assert_eq!(value("bad")?, Ok(2));
     let status = maps.status();
-    assert_eq!((status.undecodable, status.objects, status.counters.errors), (0, 2, 0), "{status:#?}");
+    assert_eq!(
+        (status.undecodable, status.objects, status.counters.errors),
+        (0, 2, 0),
+        "{status:#?}"
+    );
     drop(lister);
     scene.end().await
 });

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use informer::{Error, FieldPath, InformerOptions, Lazy, SharedInformer, SharedInformerFactory};
+use informer::{
+    Error, FieldPath, InformerOptions, Lazy, SharedInformer, SharedInformerFactory, TransformError,
+};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::core::PartialObjectMeta;
 
@@ -16,16 +18,24 @@ pub(crate) fn value_of(map: &Form<ConfigMap>) -> Cow<'_, str> {
         LazyLock::new(|| FieldPath::of::<ConfigMap>("data.value").expect("ConfigMaps have data"));
     let value = map.field(&VALUE).unwrap_or_default();
     let decoded = map.decode().expect("ConfigMaps decode");
-    assert_eq!(decoded.data.as_ref().and_then(|data| data.get("value")).map_or("", String::as_str), value);
+    assert_eq!(
+        decoded.data.as_ref().and_then(|data| data.get("value")).map_or("", String::as_str),
+        value
+    );
     value
 }
 
 /// Changes an object as a transform does.
-pub(crate) fn change(map: &mut Form<ConfigMap>, change: impl FnOnce(&mut ConfigMap)) -> Result<(), String> {
-    let mut decoded = map.decode_as::<ConfigMap>().map_err(|error| error.to_string())?;
+pub(crate) fn change(
+    map: &mut Form<ConfigMap>,
+    change: impl FnOnce(&mut ConfigMap),
+) -> Result<(), TransformError> {
+    let mut decoded =
+        map.decode_as::<ConfigMap>().map_err(|error| TransformError::new(error.to_string()))?;
     change(&mut decoded);
-    let json = serde_json::to_vec(&decoded).map_err(|error| error.to_string())?;
-    *map = Lazy::from_json(&json).map_err(|error| error.to_string())?;
+    let json =
+        serde_json::to_vec(&decoded).map_err(|error| TransformError::new(error.to_string()))?;
+    *map = Lazy::from_json(&json).map_err(|error| TransformError::new(error.to_string()))?;
     Ok(())
 }
 

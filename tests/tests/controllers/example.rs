@@ -25,7 +25,8 @@ on_both_arms!(controller, |arm| async {
     install(&arm).await?;
     let world = World::new(&arm, &arm.namespace("sets").await?);
     world.create_set("web", 2).await?;
-    // Before the controller looks: Pods of nobody, and of another set with the same name, that was here before.
+    // Before the controller looks: Pods of nobody, and of another set with the same name, that was
+    // here before.
     let orphan = world.create_pod("web-orphan", None).await?;
     let mut other = world.reference("web").await?;
     other.uid = "00000000-0000-0000-0000-000000000000".to_owned();
@@ -43,12 +44,16 @@ on_both_arms!(controller, |arm| async {
     let gone = first.first().context("a Pod")?;
     world.delete_pod(gone).await?;
     let second = world.has("web", 2, 0).await?;
-    ensure!(!second.contains(gone) && second.intersection(&first).count() == 1, "{first:?}, then {second:?}");
+    ensure!(
+        !second.contains(gone) && second.intersection(&first).count() == 1,
+        "{first:?}, then {second:?}"
+    );
 
     // One becomes ready, while the status cannot be written at first.
     let conflicts = arm.test_server().map(|server| {
         let conflict = Status::new(409, "Conflict", "the object has been modified");
-        let fault = Fault::answer(conflict).on(Verb::Update).resource("podsets.samples.example.com");
+        let fault =
+            Fault::answer(conflict).on(Verb::Update).resource("podsets.samples.example.com");
         server.faults().inject(fault.times(3))
     });
     let ready = second.last().context("a Pod")?;
@@ -56,8 +61,9 @@ on_both_arms!(controller, |arm| async {
     world.has("web", 2, 1).await?;
     if let Some(conflicts) = conflicts {
         assert_eq!(conflicts.hits(), 3);
-        let line =
-            example.line(|line| line.contains("writing the status") && line.contains("modified")).await?;
+        let line = example
+            .line(|line| line.contains("writing the status") && line.contains("modified"))
+            .await?;
         ensure!(line.contains("Conflict (409)") && line.len() < 400, "{line}");
     }
 
@@ -68,13 +74,14 @@ on_both_arms!(controller, |arm| async {
     let last = world.has("web", 1, 1).await?;
     assert_eq!(last, BTreeSet::from([ready.clone()]));
 
-    // The set goes, and its Pods as the garbage collector would see to it. None comes again: when a set that was created
-    // later has its Pod, the controller has seen all that was before.
+    // The set goes, and its Pods as the garbage collector would see to it. None comes again: when a
+    // set that was created later has its Pod, the controller has seen all that was before.
     world.sets.delete("web", &DeleteParams::default()).await?;
     world.delete_pod(ready).await?;
     world.create_set("late", 1).await?;
     let late = world.has("late", 1, 0).await?;
-    let left = raw_list(arm.direct(), &format!("/api/v1/namespaces/{}/pods", world.namespace)).await?;
+    let left =
+        raw_list(arm.direct(), &format!("/api/v1/namespaces/{}/pods", world.namespace)).await?;
     let left: BTreeSet<_> =
         left.into_keys().filter_map(|key| Some(key.split_once('/')?.1.to_owned())).collect();
     let mut expected = late.clone();
@@ -89,46 +96,54 @@ on_both_arms!(controller, |arm| async {
 });
 
 // Only the test kit can keep the controller, and nobody else, from its watch.
-on_both_arms!(g25_a_controller_that_cannot_see_its_writes_ends_and_does_nothing_twice, |arm| async {
-    let Some(server) = arm.test_server() else { return Ok(()) };
-    install(&arm).await?;
-    let world = World::new(&arm, &arm.namespace("blind").await?);
-    world.create_set("web", 1).await?;
-    let example = Example::run("controller", &arm.kubeconfig(), &[]).await?;
-    world.has("web", 1, 0).await?;
+on_both_arms!(
+    g25_a_controller_that_cannot_see_its_writes_ends_and_does_nothing_twice,
+    |arm| async {
+        let Some(server) = arm.test_server() else { return Ok(()) };
+        install(&arm).await?;
+        let world = World::new(&arm, &arm.namespace("blind").await?);
+        world.create_set("web", 1).await?;
+        let example = Example::run("controller", &arm.kubeconfig(), &[]).await?;
+        world.has("web", 1, 0).await?;
 
-    let blind = server.faults().inject(Fault::unavailable().on(Verb::Watch).resource("pods"));
-    server.faults().cut_watches(Cut::Close, Some("pods"));
-    let refused = async || {
-        ensure!(blind.hits() > 0);
+        let blind = server.faults().inject(Fault::unavailable().on(Verb::Watch).resource("pods"));
+        server.faults().cut_watches(Cut::Close, Some("pods"));
+        let refused = async || {
+            ensure!(blind.hits() > 0);
+            Ok(())
+        };
+        eventually_ok("the watch is refused", SOON, refused).await?;
+        world.scale("web", 3).await?;
+        // It gives up waiting, and waits again before it looks at a store that is as old.
+        let gave_up = async || {
+            let lines = example.lines();
+            let count =
+                lines.iter().filter(|line| line.contains("was not reached in time")).count();
+            ensure!(count >= 2, "{lines:?}");
+            Ok(())
+        };
+        eventually_ok("it gives up waiting twice", SOON, gave_up).await?;
+        let ended = example.interrupt().await?;
+        ensure!(ended.status.success(), "{ended:?}");
+        let created = ended.lines.iter().filter(|line| line.ends_with("for PodSet web")).count();
+        assert_eq!(created, 3, "{ended:?}");
+        let why = ended
+            .lines
+            .iter()
+            .find(|line| line.contains("was not reached in time"))
+            .context("it says so")?;
+        ensure!(why.contains("pods.v1") && why.contains("503"), "{why}");
         Ok(())
-    };
-    eventually_ok("the watch is refused", SOON, refused).await?;
-    world.scale("web", 3).await?;
-    // It gives up waiting, and waits again before it looks at a store that is as old.
-    let gave_up = async || {
-        let lines = example.lines();
-        let count = lines.iter().filter(|line| line.contains("was not reached in time")).count();
-        ensure!(count >= 2, "{lines:?}");
-        Ok(())
-    };
-    eventually_ok("it gives up waiting twice", SOON, gave_up).await?;
-    let ended = example.interrupt().await?;
-    ensure!(ended.status.success(), "{ended:?}");
-    let created = ended.lines.iter().filter(|line| line.ends_with("for PodSet web")).count();
-    assert_eq!(created, 3, "{ended:?}");
-    let why =
-        ended.lines.iter().find(|line| line.contains("was not reached in time")).context("it says so")?;
-    ensure!(why.contains("pods.v1") && why.contains("503"), "{why}");
-    Ok(())
-});
+    }
+);
 
 /// Installs what the example prints, and waits until it is served.
 async fn install(arm: &Arm) -> anyhow::Result<()> {
     let ended = Example::run("controller", &arm.kubeconfig(), &["crd"]).await?.end().await?;
     let definition: CustomResourceDefinition = serde_json::from_str(&ended.lines.join("\n"))?;
     Api::all(arm.direct().clone()).create(&PostParams::default(), &definition).await?;
-    let list = async || raw_list(arm.direct(), "/apis/samples.example.com/v1/podsets").await.map(drop);
+    let list =
+        async || raw_list(arm.direct(), "/apis/samples.example.com/v1/podsets").await.map(drop);
     eventually_ok("PodSets are served", SOON, list).await
 }
 
@@ -146,7 +161,12 @@ impl World {
         let kind = ApiResource::from_gvk(&kind);
         let client = arm.direct().clone();
         let sets = Api::namespaced_with(client.clone(), namespace, &kind);
-        Self { namespace: namespace.to_owned(), sets, pods: Api::namespaced(client, namespace), kind }
+        Self {
+            namespace: namespace.to_owned(),
+            sets,
+            pods: Api::namespaced(client, namespace),
+            kind,
+        }
     }
 
     async fn create_set(&self, name: &str, replicas: usize) -> anyhow::Result<()> {
@@ -174,7 +194,11 @@ impl World {
         })
     }
 
-    async fn create_pod(&self, name: &str, owner: Option<OwnerReference>) -> anyhow::Result<String> {
+    async fn create_pod(
+        &self,
+        name: &str,
+        owner: Option<OwnerReference>,
+    ) -> anyhow::Result<String> {
         let mut pod = pod(&self.namespace, name, &[("podset", "web")]);
         pod.metadata.owner_references = owner.map(|owner| vec![owner]);
         Ok(self.pods.create(&PostParams::default(), &pod).await?.name_any())
@@ -187,21 +211,30 @@ impl World {
 
     async fn make_ready(&self, pod: &str) -> anyhow::Result<()> {
         let conditions = json!([{ "type": "Ready", "status": "True" }]);
-        let patch = Patch::Merge(json!({ "status": { "phase": "Running", "conditions": conditions } }));
+        let patch =
+            Patch::Merge(json!({ "status": { "phase": "Running", "conditions": conditions } }));
         self.pods.patch_status(pod, &PatchParams::default(), &patch).await?;
         Ok(())
     }
 
     /// Waits until a set has so many Pods and says so in its status, and returns the Pods' names.
-    async fn has(&self, set: &str, replicas: usize, ready: usize) -> anyhow::Result<BTreeSet<String>> {
+    async fn has(
+        &self,
+        set: &str,
+        replicas: usize,
+        ready: usize,
+    ) -> anyhow::Result<BTreeSet<String>> {
         let look = async || {
             let object = self.sets.get(set).await?;
             let uid = object.uid().context("a UID")?;
             let owns = |pod: &Pod| {
-                pod.owner_references().iter().any(|owner| owner.uid == uid && owner.controller == Some(true))
+                pod.owner_references()
+                    .iter()
+                    .any(|owner| owner.uid == uid && owner.controller == Some(true))
             };
             let pods = self.pods.list(&ListParams::default()).await?;
-            let names: BTreeSet<_> = pods.iter().filter(|pod| owns(pod)).map(ResourceExt::name_any).collect();
+            let names: BTreeSet<_> =
+                pods.iter().filter(|pod| owns(pod)).map(ResourceExt::name_any).collect();
             let status = &object.data["status"];
             let expected = json!({
                 "replicas": replicas, "readyReplicas": ready, "observedGeneration": object.metadata.generation,
@@ -210,6 +243,11 @@ impl World {
             ensure!(*status == expected, "{status}, not {expected}");
             Ok(names)
         };
-        eventually_ok(&format!("PodSet {set} has {replicas} Pods, {ready} of them ready"), SOON, look).await
+        eventually_ok(
+            &format!("PodSet {set} has {replicas} Pods, {ready} of them ready"),
+            SOON,
+            look,
+        )
+        .await
     }
 }

@@ -1,4 +1,5 @@
-//! kube-runtime's `Controller` and `Writer`, fed by an informer: `docs/kube-runtime.md` shows the code of this file.
+//! kube-runtime's `Controller` and `Writer`, fed by an informer: `docs/kube-runtime.md` shows the
+//! code of this file.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -27,8 +28,8 @@ fn object_ref<K: Lookup<DynamicType = ()>>(key: &ObjectKey) -> ObjectRef<K> {
     if key.namespace().is_empty() { object } else { object.within(key.namespace()) }
 }
 
-/// Makes a kube-runtime store what the informer's is, and says which objects have changed, each once the store
-/// shows it. It works while it is polled, which a `Controller` does.
+/// Makes a kube-runtime store what the informer's is, and says which objects have changed, each
+/// once the store shows it. It works while it is polled, which a `Controller` does.
 fn feed<K>(events: EventStream<K>, mut writer: Writer<K>) -> impl Stream<Item = ObjectRef<K>>
 where
     K: kube::Resource<DynamicType = ()> + Clone + Send + Sync + 'static,
@@ -65,7 +66,8 @@ where
 fn controller(events: EventStream<ConfigMap>) -> (Controller<ConfigMap>, Store<ConfigMap>) {
     let (reader, writer) = reflector::store();
     let no_watch = stream::pending::<Result<ConfigMap, watcher::Error>>();
-    let controller = Controller::for_stream(no_watch, reader.clone()).reconcile_on(feed(events, writer));
+    let controller =
+        Controller::for_stream(no_watch, reader.clone()).reconcile_on(feed(events, writer));
     (controller, reader)
 }
 
@@ -157,7 +159,8 @@ async fn a_store_fed_from_an_empty_collection_is_ready() -> anyhow::Result<()> {
     factory.start();
     let (reader, writer) = reflector::store();
     let changes = feed(informer.events()?, writer);
-    let changes = tokio::spawn(async move { pin!(changes).collect::<Vec<ObjectRef<ConfigMap>>>().await });
+    let changes =
+        tokio::spawn(async move { pin!(changes).collect::<Vec<ObjectRef<ConfigMap>>>().await });
     timeout(Duration::from_secs(60), reader.wait_until_ready()).await??;
     assert!(reader.is_empty());
     server.cluster().create(&config_map("a", "1"))?;
@@ -194,9 +197,9 @@ async fn g17_a_store_fed_while_its_first_objects_change_loses_none() -> anyhow::
             changes.next().await.expect("the informer runs");
         }
     };
-    timeout(Duration::from_secs(60), fed)
-        .await
-        .with_context(|| format!("the store has {} of {} objects", reader.len(), lister.list().len()))?;
+    timeout(Duration::from_secs(60), fed).await.with_context(|| {
+        format!("the store has {} of {} objects", reader.len(), lister.list().len())
+    })?;
     assert_eq!(reader.len(), 200);
     factory.shutdown().await;
     Ok(())

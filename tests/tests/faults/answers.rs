@@ -8,7 +8,8 @@ use tokio::time::Instant;
 
 use crate::scene::{Scene, ways};
 
-/// Lets the first three requests be answered like that, from the start on, and then again in the middle.
+/// Lets the first three requests be answered like that, from the start on, and then again in the
+/// middle.
 async fn requests_fail(fault: Fault, words: &str, at_least: Duration) {
     for way in ways() {
         let fault = fault.clone().resource("configmaps").times(3);
@@ -76,7 +77,10 @@ async fn g28_watches_that_are_too_many_go_on_without_a_relist() {
         scene.settles().await;
         assert_eq!((fault.hits(), scene.requests().verb(Verb::List).len()), (5, lists));
         let streamed = scene.requests().parameter("sendInitialEvents");
-        assert_eq!(streamed.iter().filter(|value| *value == "true").count(), usize::from(way.streaming));
+        assert_eq!(
+            streamed.iter().filter(|value| *value == "true").count(),
+            usize::from(way.streaming)
+        );
         scene.end().await;
     }
 }
@@ -135,7 +139,10 @@ async fn g01_the_token_expires() {
         assert!(status.has_synced && status.objects == 3, "the store stays: {status}");
         assert!(status.recent_errors.iter().any(|error| error.message.contains("renew the token")));
         tokio::time::sleep(Duration::from_secs(1200)).await;
-        assert_eq!(scene.requests().verb(Verb::Watch).last().and_then(|request| request.status), Some(401));
+        assert_eq!(
+            scene.requests().verb(Verb::Watch).last().and_then(|request| request.status),
+            Some(401)
+        );
         scene.server.auth().clear();
         scene.settles().await;
         scene.end().await;

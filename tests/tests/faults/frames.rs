@@ -9,13 +9,15 @@ use tokio::time::sleep;
 
 use crate::scene::{Scene, Way, ways};
 
-/// What is told of something else than objects: in a watch in protobuf its first letters are the length of a frame.
+/// What is told of something else than objects: in a watch in protobuf its first letters are the
+/// length of a frame.
 const HTML: fn(Way, bool) -> &'static str = |way, is_watch| match (way.format, is_watch) {
     (WireFormat::Protobuf, true) => "larger than the limit",
     _ => "malformed",
 };
 
-/// One event, then every first event of a watch, cannot be read: no lifting is needed in either case.
+/// One event, then every first event of a watch, cannot be read: no lifting is needed in either
+/// case.
 async fn events_cannot_be_read(fault: Fault, words: impl Fn(Way, bool) -> &'static str) {
     for way in ways() {
         let words = words(way, true);
@@ -42,13 +44,14 @@ async fn events_cannot_be_read(fault: Fault, words: impl Fn(Way, bool) -> &'stat
     }
 }
 
-/// One item of every list cannot be read, for half an hour: the others are there all the same, and the status tells of
-/// it. `says_who` tells whether it is clear whose state it is.
+/// One item of every list cannot be read, for half an hour: the others are there all the same, and
+/// the status tells of it. `says_who` tells whether it is clear whose state it is.
 async fn one_item_cannot_be_read(fault: Fault, words: &str, says_who: fn(Way) -> bool) {
     for way in ways() {
         let scene = Scene::watching(way.options()).await;
         let before = scene.held()["default/a"].clone();
-        let lasting = scene.server.faults().inject(fault.clone().object("a").resource("configmaps"));
+        let lasting =
+            scene.server.faults().inject(fault.clone().object("a").resource("configmaps"));
         scene.server.faults().cut_watches(Cut::Close, None);
         scene.write("b", "second");
         scene.delete("c");
@@ -57,13 +60,19 @@ async fn one_item_cannot_be_read(fault: Fault, words: &str, says_who: fn(Way) ->
             status.undecodable == 1 && matches!(status.state, InformerState::Watching { .. })
         };
         let status = scene.status_where("a list without it", left_out).await;
-        assert!(status.recent_errors.iter().any(|error| error.message.contains(words)), "{status:#?}");
+        assert!(
+            status.recent_errors.iter().any(|error| error.message.contains(words)),
+            "{status:#?}"
+        );
         let mut expected = scene.truth();
         expected.remove("default/a");
         if says_who(way) {
             expected.insert("default/a".to_owned(), before);
         }
-        assert_eq!((scene.held(), status.unreadable), (expected.clone(), usize::from(!says_who(way))));
+        assert_eq!(
+            (scene.held(), status.unreadable),
+            (expected.clone(), usize::from(!says_who(way)))
+        );
         assert_eq!(status.to_string().contains("incomplete"), !says_who(way), "{status}");
         sleep(Duration::from_secs(1800)).await;
         scene.is_bounded();
@@ -94,7 +103,8 @@ async fn lists_cannot_be_read(fault: Fault, words: impl Fn(Way, bool) -> &'stati
         scene.server.faults().cut_watches(Cut::Close, None);
         scene.change();
         scene.server.cluster().compact();
-        let degraded = |status: &informer::Status| matches!(status.state, InformerState::Degraded { .. });
+        let degraded =
+            |status: &informer::Status| matches!(status.state, InformerState::Degraded { .. });
         let status = scene.status_where("degraded", degraded).await;
         assert!(status.has_synced && status.objects == 3, "the store stays: {status:#?}");
         assert!(status.state.to_string().contains(words_of_lists), "{status}");
@@ -113,7 +123,8 @@ async fn g30_events_are_truncated() {
 
 #[tokio::test(start_paused = true)]
 async fn g30_lists_are_truncated() {
-    lists_cannot_be_read(Fault::truncated().object("a"), |_, _| "the body ended unexpectedly").await;
+    lists_cannot_be_read(Fault::truncated().object("a"), |_, _| "the body ended unexpectedly")
+        .await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -129,7 +140,8 @@ async fn g30_lists_are_malformed() {
 
 #[tokio::test(start_paused = true)]
 async fn g30_events_are_oversized() {
-    events_cannot_be_read(Fault::oversized(5000), |_, _| "larger than the limit of 4096 bytes").await;
+    events_cannot_be_read(Fault::oversized(5000), |_, _| "larger than the limit of 4096 bytes")
+        .await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -141,7 +153,10 @@ async fn g30_one_item_of_a_list_is_malformed() {
 async fn g30_one_item_of_a_list_is_oversized() {
     // The padding stands before all else in JSON, and behind it in protobuf.
     let words = "larger than the limit of 4096 bytes";
-    one_item_cannot_be_read(Fault::oversized(5000), words, |way| way.format == WireFormat::Protobuf).await;
+    one_item_cannot_be_read(Fault::oversized(5000), words, |way| {
+        way.format == WireFormat::Protobuf
+    })
+    .await;
 }
 
 #[tokio::test(start_paused = true)]

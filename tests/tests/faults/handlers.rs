@@ -1,6 +1,6 @@
 //! Handlers that panic, block or are slow; index functions that panic.
 //!
-//! On a clock that runs: a paused one stands still while a callback runs.
+//! On a clock that runs: a paused one does not wait for the threads of callbacks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,7 +60,8 @@ async fn g15_g16_a_handler_blocks() {
     scene.settles().await;
     let status = scene.informer.status();
     let blocked = status.registrations.iter().find(|one| one.name == "blocked").unwrap();
-    // What is in hand, which is of its initial set, the rest of that, the capacity, and two entries per key.
+    // What is in hand, which is of its initial set, the rest of that, the capacity, and two entries
+    // per key.
     assert!(blocked.depth <= 8 + 4 * status.objects, "{status:#?}");
     assert!(blocked.merged > 500 && !blocked.has_synced, "{status:#?}");
     assert_eq!(history.counts().events(), 0);
@@ -99,7 +100,8 @@ async fn g15_g16_a_handler_is_slow() {
     scene.settles().await;
     history.reaches(&scene.truth(), SOON).await.unwrap();
     assert!(history.counts().events() < 600, "some were merged: {:?}", history.counts());
-    let slow = scene.informer.status().registrations.into_iter().find(|one| one.name == "slow").unwrap();
+    let slow =
+        scene.informer.status().registrations.into_iter().find(|one| one.name == "slow").unwrap();
     // What waits, and as much in hand.
     assert!(slow.merged > 0 && deepest <= 2 * (4 + 3 * 5), "{slow:?}, deepest {deepest}");
     scene.end().await;
@@ -118,7 +120,9 @@ async fn g11_an_index_function_panics() {
     let fussy = scene.informer.add_index("fussy", fussy).await.unwrap();
     let names = scene
         .informer
-        .add_index("name", |object: &ConfigMap, values| values.push(object.metadata.name.as_deref().unwrap()))
+        .add_index("name", |object: &ConfigMap, values| {
+            values.push(object.metadata.name.as_deref().unwrap())
+        })
         .await
         .unwrap();
     scene.told("index", "index fussy panicked on default/b").await;

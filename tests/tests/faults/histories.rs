@@ -106,8 +106,8 @@ async fn g26_the_history_is_replaced_while_the_server_is_away() {
             history.expect_older_versions();
         }
         cluster.restore(&backup);
-        // It comes back as a server whose version is smaller than what was seen. (One that has come further
-        // already cannot be told from one that never lost anything.)
+        // It comes back as a server whose version is smaller than what was seen. (One that has come
+        // further already cannot be told from one that never lost anything.)
         scene.write("a", "in the new history");
         scene.write("e", "in the new history");
         assert!(cluster.version() < seen);

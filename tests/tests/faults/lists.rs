@@ -19,7 +19,8 @@ async fn paged(way: Way) -> Scene {
     scene
 }
 
-/// Lists from the server's cache come whole, whatever the limit; those at the newest version in pages.
+/// Lists from the server's cache come whole, whatever the limit; those at the newest version in
+/// pages.
 fn next_list_is_paged(scene: &Scene) {
     scene.server.faults().inject(Fault::expired().on(Verb::List).times(1));
 }
@@ -30,7 +31,8 @@ async fn g01_the_continue_token_expires_on_each_page() {
     for page in 2..=4 {
         for (way, times) in plain_ways().flat_map(|way| [1, u64::MAX].map(|times| (way, times))) {
             let scene = paged(way).await;
-            let fault = Fault::expired().on(Verb::List).resource("configmaps").page(page).times(times);
+            let fault =
+                Fault::expired().on(Verb::List).resource("configmaps").page(page).times(times);
             let fault = scene.server.faults().inject(fault);
             scene.factory.start();
             scene.settles().await;
@@ -73,13 +75,15 @@ async fn g01_a_history_ends_between_two_pages() {
 async fn g26_pages_are_of_different_versions() {
     for way in plain_ways() {
         let scene = paged(way).await;
-        // The store stands at the version of the first page, also where it has newer objects of later ones.
+        // The store stands at the version of the first page, also where it has newer objects of
+        // later ones.
         scene.seen.iter().for_each(|history| history.forget_store());
         let moving = scene.server.faults().inject(Fault::moving_pages());
         let stalled = scene.server.faults().inject(Fault::stall().on(Verb::List).page(3));
         scene.factory.start();
         scene.status_where("the third page", |status| status.counters.lists == 4).await;
-        // What the first two pages have is outdated; only a watch from the first one's version tells of it.
+        // What the first two pages have is outdated; only a watch from the first one's version
+        // tells of it.
         scene.change();
         stalled.lift();
         scene.settles().await;

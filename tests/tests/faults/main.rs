@@ -1,9 +1,10 @@
-//! Each fault that the guarantees speak of, on a test server, and what is left of it: the store equals the
-//! collection (G1), every registration was given a legal history (G3), the status told of it (G31), and nothing
-//! has grown, the number of requests least of all.
+//! Each fault that the guarantees speak of, on a test server, and what is left of it: the store
+//! equals the collection (G1), every registration was given a legal history (G3), the status told
+//! of it (G31), and nothing has grown, the number of requests least of all.
 //!
-//! [`scene::Scene`] is what they have in common. Most run within the process on a paused clock, so that an hour
-//! takes no time. What a fault is called in a test of your own is said at `informer_testkit::Faults`.
+//! [`scene::Scene`] is what they have in common. Most run within the process on a paused clock, so
+//! that an hour takes no time. What a fault is called in a test of your own is said at
+//! `informer_testkit::Faults`.
 //!
 //! | fault | tests |
 //! |---|---|

@@ -29,7 +29,8 @@ impl Chance {
             3 => Fault::unavailable(),
             4 => Fault::not_found().resource("configmaps"),
             5 => Fault::expired(),
-            // Not a version that is too large: that means another history, and then all objects are told anew.
+            // Not a version that is too large: that means another history, and then all objects are
+            // told anew.
             6 => Fault::unavailable().retry_after(3),
             7 => Fault::streaming_lists_refused(),
             8 => Fault::stall(),
@@ -64,7 +65,13 @@ fn write(scene: &Scene, chance: &mut Chance) {
         let (name, value) = (NAMES[chance.below(4) as usize], chance.below(1000).to_string());
         if chance.below(3) > 0 {
             scene.write(name, &value);
-        } else if scene.server.cluster().list("configmaps").iter().any(|object| object.key().name() == name) {
+        } else if scene
+            .server
+            .cluster()
+            .list("configmaps")
+            .iter()
+            .any(|object| object.key().name() == name)
+        {
             scene.delete(name);
         }
     }
@@ -101,8 +108,8 @@ async fn g01_any_mixture_of_faults() {
             }
         }
         faults.lift_all();
-        // What could not be decoded is decoded when it changes, what a list left out comes with the next one; all else is
-        // there without another word.
+        // What could not be decoded is decoded when it changes, what a list left out comes with the
+        // next one; all else is there without another word.
         sleep(Duration::from_secs(600)).await;
         if scene.informer.status().unreadable > 0 {
             faults.cut_watches(Cut::Expired, None);

@@ -26,7 +26,9 @@ async fn g30_an_object_in_a_list_cannot_be_decoded() {
         let fault = scene.server.faults().inject(Fault::undecodable("b"));
         scene.factory.start();
         let status = scene.told("decode", &undecodable(way, "b")).await;
-        assert!(!status.recent_errors.iter().any(|error| error.message.contains("of another type")));
+        assert!(
+            !status.recent_errors.iter().any(|error| error.message.contains("of another type"))
+        );
         scene.settles_without(&["b"]).await;
         assert_eq!(names_stale(&scene.informer.status()), ["b"]);
         // It stays so through a relist, and the others go on.

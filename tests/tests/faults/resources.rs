@@ -56,7 +56,8 @@ async fn g32_a_resource_is_removed_and_returns() {
         let client = Client::new(server.service(), "default");
         // There is no protobuf of custom resources.
         let format = if way.format == WireFormat::Protobuf { WireFormat::Auto } else { way.format };
-        let options = InformerOptions::<Widget>::new().streaming_lists(way.streaming).wire_format(format);
+        let options =
+            InformerOptions::<Widget>::new().streaming_lists(way.streaming).wire_format(format);
         let scene = Scene::of(server, client, options);
         scene.factory.start();
         let status = scene.told("list", "404").await;

@@ -1,4 +1,5 @@
-//! One informer over a test server, what its registrations were given, and what every scenario ends with.
+//! One informer over a test server, what its registrations were given, and what every scenario ends
+//! with.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -9,11 +10,11 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use informer::source::WireFormat;
 use informer::{
-    HandlerOptions, InformerOptions, InformerState, SharedInformer, SharedInformerFactory, Status, StopCause,
-    TypedResource,
+    HandlerOptions, InformerOptions, InformerState, SharedInformer, SharedInformerFactory, Status,
+    StopCause, TypedResource,
 };
 use informer_testkit::{Requests, TestServer};
-use informer_tests::helpers::differences;
+use informer_tests::helpers::{differences, hold_clock};
 use informer_tests::observe::{History, Kept};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
@@ -52,7 +53,9 @@ pub(crate) struct Way {
 /// All of them. The one that is under way when a test fails is shown.
 pub(crate) fn ways() -> impl Iterator<Item = Way> {
     let formats = [WireFormat::Json, WireFormat::Protobuf];
-    let all = formats.into_iter().flat_map(|format| [false, true].map(|streaming| Way { streaming, format }));
+    let all = formats
+        .into_iter()
+        .flat_map(|format| [false, true].map(|streaming| Way { streaming, format }));
     all.inspect(|way| println!("{way:?}"))
 }
 
@@ -115,13 +118,13 @@ impl Scene {
 
 impl<K> Scene<K>
 where
-    K: TypedResource + Kept + Debug,
+    K: TypedResource + serde::de::DeserializeOwned + Kept + Debug,
 {
     /// An informer that was not started, of whatever the server has.
     pub(crate) fn of(server: TestServer, client: Client, options: InformerOptions<K>) -> Self {
         let tasks = Handle::current().metrics().num_alive_tasks();
         let factory = SharedInformerFactory::builder(client).build();
-        let informer = factory.informer_with(options).unwrap();
+        let informer = K::informer(&factory, options).unwrap();
         let new = |name| History::new(name).reading(informer.unsynced_store());
         let seen = [new("the callback"), new("the stream")];
         let history = Arc::clone(&seen[0]);
@@ -133,7 +136,16 @@ where
                 history.record(&event);
             }
         });
-        Self { server, factory, informer, seen, reader, begun: Instant::now(), tasks, round: Cell::new(0) }
+        Self {
+            server,
+            factory,
+            informer,
+            seen,
+            reader,
+            begun: Instant::now(),
+            tasks,
+            round: Cell::new(0),
+        }
     }
 
     /// What the server has.
@@ -145,7 +157,8 @@ where
         };
         let entry = |object: &informer_testkit::protocol::Object| {
             let json: Value = serde_json::from_slice(object.json()).unwrap();
-            let text = |field: &str| json["metadata"][field].as_str().unwrap_or_default().to_owned();
+            let text =
+                |field: &str| json["metadata"][field].as_str().unwrap_or_default().to_owned();
             (object.key().to_string(), (text("uid"), text("resourceVersion")))
         };
         self.server.cluster().list(&name).iter().map(entry).collect()
@@ -162,7 +175,11 @@ where
     }
 
     /// The first status from now on that fits.
-    pub(crate) async fn status_where(&self, what: &str, mut fits: impl FnMut(&Status) -> bool) -> Status {
+    pub(crate) async fn status_where(
+        &self,
+        what: &str,
+        mut fits: impl FnMut(&Status) -> bool,
+    ) -> Status {
         let mut changes = self.informer.status_changes();
         let first = async {
             while let Some(status) = changes.next().await {
@@ -179,20 +196,24 @@ where
     /// G31: an error of this phase, with these words, is among the recent ones, or will be.
     pub(crate) async fn told(&self, phase: &str, words: &str) -> Status {
         let tells = |status: &Status| {
-            status.recent_errors.iter().any(|error| error.phase == phase && error.message.contains(words))
+            status
+                .recent_errors
+                .iter()
+                .any(|error| error.phase.to_string() == phase && error.message.contains(words))
         };
         let status = self.status_where(&format!("{phase}: {words}"), tells).await;
         assert!(status.counters.errors > 0, "{status:#?}");
         status
     }
 
-    /// G1, G3 and G31: the store comes to be what the server has, every registration was given that by a legal
-    /// history, and the status says that all is well again. Nothing has grown.
+    /// G1, G3 and G31: the store comes to be what the server has, every registration was given that
+    /// by a legal history, and the status says that all is well again. Nothing has grown.
     pub(crate) async fn settles(&self) {
         self.settles_without(&[]).await;
     }
 
-    /// As [`settles`](Self::settles), but for objects that cannot be decoded and were never in the store.
+    /// As [`settles`](Self::settles), but for objects that cannot be decoded and were never in the
+    /// store.
     pub(crate) async fn settles_without(&self, undecodable: &[&str]) {
         let mut truth = self.truth();
         truth.retain(|key, _| !undecodable.iter().any(|name| key.ends_with(&format!("/{name}"))));
@@ -222,18 +243,20 @@ where
         let status = self.informer.status();
         assert!(status.recent_errors.len() <= 16 && status.stale.len() <= 64, "{status:#?}");
         let depth = status.registrations.iter().map(|registration| registration.depth).max();
-        // What is in hand, the capacity, the rest of an initial set or a resync, and two entries per key.
+        // What is in hand, the capacity, the rest of an initial set or a resync, and two entries
+        // per key.
         assert!(depth <= Some(64 + 1024 + 3 * status.objects), "{status:#?}");
         assert!(self.server.faults().open_watches(None) <= 1, "more than one watch");
-        // At most 30 s apart, with jitter at least 15 s, after a few quick ones; at most three requests each.
+        // At most 30 s apart, with jitter at least 15 s, after a few quick ones; at most three
+        // requests each.
         let asked = status.counters.lists + status.counters.watches;
         let allowed = 40 + 3 * (self.begun.elapsed().as_secs() / 15);
         assert!(asked <= allowed, "{asked} requests, {allowed} allowed: {status:#?}");
         assert!(self.requests().len() as u64 <= asked, "requests that the status does not count");
     }
 
-    /// G9: the callback and the stream were given the objects that were there at first, all and once. Parts of a
-    /// list would have been told earlier, and again.
+    /// G9: the callback and the stream were given the objects that were there at first, all and
+    /// once. Parts of a list would have been told earlier, and again.
     pub(crate) fn began_with(&self, notes: &str) {
         for history in &self.seen {
             assert_eq!(history.sorted_from(0), notes);
@@ -252,7 +275,9 @@ where
             history.is_legal().unwrap();
             history.forget_store();
         }
+        let held = hold_clock();
         factory.shutdown().await;
+        drop(held);
         assert_eq!(informer.status().state, InformerState::Stopped { cause: StopCause::Asked });
         timeout(LONG, reader).await.expect("the stream ends").unwrap();
         drop((factory, informer));

@@ -76,9 +76,12 @@ async fn g27_streaming_lists_never_tell_their_end_and_are_never_silent() {
 #[tokio::test(start_paused = true)]
 async fn g27_streaming_lists_always_fail_in_ordinary_ways() {
     let forbidden = Status::new(403, "Forbidden", "no streaming lists");
-    for fault in
-        [Fault::internal_error(), Fault::answer(forbidden), Fault::hang_up(), Fault::reset_after(300)]
-    {
+    for fault in [
+        Fault::internal_error(),
+        Fault::answer(forbidden),
+        Fault::hang_up(),
+        Fault::reset_after(300),
+    ] {
         for way in streaming_ways() {
             let scene = Scene::new(way.options()).await;
             let fault = scene.server.faults().inject(fault.clone().streaming_lists());

@@ -34,7 +34,8 @@ impl Server {
         Ok(Self { url, _process: process, orders, answers })
     }
 
-    /// Changes so many Pods while all connections are down, and compacts: whoever comes back must list.
+    /// Changes so many Pods while all connections are down, and compacts: whoever comes back must
+    /// list.
     pub(crate) async fn force_relist(&mut self, changed: usize) -> Result<()> {
         self.orders.write_all(format!("{changed}\n").as_bytes()).await?;
         let answer = self.answers.next_line().await?;

@@ -1,121 +1,99 @@
-//! What happens inside the process: from the decoder's output to a handler or a reader, and what the store takes.
+//! Reads, handlers and relists without a socket, and what the store takes.
 //!
-//! No sockets: objects come from memory. Each part is measured in a process of its own, so that no part sees another's
-//! heap, and the rounds go through all parts in turn; client-go's store and informers run in the same rounds. Prints
-//! Markdown: the goals that we have set ourselves, and all that was measured.
+//! An API server in memory answers the client, so that what is measured is everything behind the
+//! socket. Each part runs in a process of its own and prints figures, a name and a number each;
+//! `side-by-side` puts them beside client-go's.
 //!
 //! ```text
-//! cargo run --release -p informer-benches --bin in-process                    everything; needs Go
-//! cargo run --release -p informer-benches --bin in-process -- --write        and puts it into RESULTS.md
-//! cargo run --release -p informer-benches --bin in-process -- --quick --rounds 1 --only relist
-//! cargo run --release -p informer-benches --bin in-process -- --check        memory and allocations, for CI
-//! cargo run --release -p informer-benches --bin in-process -- --rebase       writes what --check compares with
+//! cargo run --release -p informer-benches --bin in-process                 everything
+//! cargo run --release -p informer-benches --bin in-process -- by-label     one part
+//! cargo run --release -p informer-benches --bin in-process -- --check      memory and allocations, for CI
+//! cargo run --release -p informer-benches --bin in-process -- --rebase     writes what --check compares with
 //! ```
-//!
-//! A part is a module that measures and prints figures, each with a name; goals are read off the figures of all rounds.
 
 mod baseline;
 mod by_label;
-mod events;
-mod figures;
-mod goals;
-mod growth;
-mod informers;
-mod listing;
-mod memory;
-mod memory_source;
-mod objects;
-mod parts;
+mod handlers;
 mod relist;
-mod representations;
-mod writers;
+mod server;
+mod store;
 
-use anyhow::{Result, ensure};
-use clap::{Parser, Subcommand, ValueEnum};
-use informer_benches::results_file;
+use std::process::{Command, Stdio};
 
-use parts::{Part, Peer};
+use anyhow::{Context, Result, ensure};
+use clap::{Parser, ValueEnum};
 
-/// Measures what happens inside the process.
+/// Measures what happens behind the socket.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// How often everything is measured
-    #[arg(long, default_value_t = 5)]
-    rounds: usize,
-
-    /// Only these parts; may be repeated
-    #[arg(long)]
-    only: Vec<Part>,
+    /// Only this part, in this process
+    part: Option<Part>,
 
     /// Less of everything, for a first look
     #[arg(long)]
     quick: bool,
 
-    /// Put the report into benches/RESULTS.md, besides printing it
-    #[arg(long)]
-    write: bool,
-
-    /// Only compare memory and allocations with benches/baseline.json, and fail where any is more than a tenth above
+    /// Only compare memory and allocations with benches/baseline.json, and fail where any is more
+    /// than a tenth above
     #[arg(long)]
     check: bool,
 
     /// Only write benches/baseline.json anew
     #[arg(long)]
     rebase: bool,
-
-    #[command(subcommand)]
-    role: Option<Role>,
 }
 
-#[derive(Debug, Subcommand)]
-enum Role {
-    /// Be the process of one part
-    #[command(hide = true)]
-    Part { part: Part },
+/// What is measured together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// A hundred objects of a million by an indexed label
+    ByLabel,
+    /// CPU time of updates with a hundred handlers
+    Handlers,
+    /// Handler calls in a relist in which nothing has changed
+    Relist,
+    /// What an entry of the store takes, and allocations of an event; for the baseline
+    Baseline,
 }
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
-    if let Some(Role::Part { part }) = arguments.role {
-        return part.measure(arguments.quick);
+    match arguments.part {
+        Some(part) => part.measure(arguments.quick),
+        None if arguments.rebase => baseline::write(),
+        None if arguments.check => baseline::check(),
+        None => Part::value_variants()
+            .iter()
+            .try_for_each(|part| part.run(arguments.quick).map(|figures| print!("{figures}"))),
     }
-    if arguments.rebase {
-        return baseline::write();
-    }
-    if arguments.check {
-        return baseline::check();
-    }
-    let report = measure(&arguments)?;
-    print!("{report}");
-    if arguments.write {
-        ensure!(
-            arguments.only.is_empty() && !arguments.quick,
-            "only whole reports are kept: leave out --only and --quick"
-        );
-        results_file::write("in-process", &report)?;
-    }
-    Ok(())
 }
 
-fn measure(arguments: &Arguments) -> Result<String> {
-    let wanted = |part: &&Part| match arguments.only.is_empty() {
-        true => part.has_goals(),
-        false => arguments.only.contains(part),
-    };
-    let wanted: Vec<&Part> = Part::value_variants().iter().filter(wanted).collect();
-    let peer = match wanted.iter().any(|part| part.peer().is_some()) {
-        true => Some(Peer::build()?),
-        false => None,
-    };
-    let mut figures = figures::Rounds::default();
-    for round in 1..=arguments.rounds {
-        for part in &wanted {
-            eprintln!("round {round} of {}: {part:?}", arguments.rounds);
-            figures.read(&part.run(arguments.quick)?)?;
-            if let (Some(peer), Some(of)) = (&peer, part.peer()) {
-                figures.read(&peer.run(of, arguments.quick)?)?;
+impl Part {
+    /// Measures it in this process, and prints the figures.
+    fn measure(self, quick: bool) -> Result<()> {
+        match self {
+            Self::ByLabel => by_label::measure(quick),
+            Self::Handlers => handlers::measure(quick),
+            Self::Relist => relist::measure(),
+            Self::Baseline => {
+                store::measure()?;
+                handlers::count_allocations()
             }
         }
     }
-    Ok(format!("{}{}{}", parts::described(arguments.rounds), goals::table(&figures), figures.table()))
+
+    /// Measures it in a process of its own; what that prints.
+    fn run(self, quick: bool) -> Result<String> {
+        let name = self.to_possible_value().context("no part of the command line")?;
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(quick.then_some("--quick")).arg(name.get_name()).stdin(Stdio::null());
+        let done = command.stderr(Stdio::inherit()).output()?;
+        ensure!(done.status.success(), "{command:?} failed: {}", done.status);
+        Ok(String::from_utf8(done.stdout)?)
+    }
+}
+
+/// Prints a figure.
+fn print(name: &str, value: f64) {
+    println!("{name} {value}");
 }

@@ -15,11 +15,11 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 /// The user whose informers are made to list again.
 const USER: &str = "viewer";
 
-/// A server, and the process that starts and stops it, if it is ours.
+/// A server, and the process that starts and stops it.
 pub(crate) struct Cluster {
     kubeconfig: PathBuf,
-    etcd: Option<String>,
-    supervisor: Option<Supervisor>,
+    etcd: String,
+    supervisor: Supervisor,
 }
 
 /// `cluster run`, which ends everything with its stdin.
@@ -30,15 +30,11 @@ struct Supervisor {
 }
 
 impl Cluster {
-    /// Somebody else's, and the URL of its etcd, if that may be written into.
-    pub(crate) fn existing(kubeconfig: PathBuf, etcd: Option<String>) -> Self {
-        Self { kubeconfig, etcd, supervisor: None }
-    }
-
     /// Starts one that ends with this value.
     pub(crate) async fn start() -> Result<Self> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/real-cluster/cluster");
-        let run = async |verb: &str| Command::new(&script).arg(verb).stdin(Stdio::null()).status().await;
+        let run =
+            async |verb: &str| Command::new(&script).arg(verb).stdin(Stdio::null()).status().await;
         let built = run("build").await.context("tests/real-cluster/cluster does not run")?;
         anyhow::ensure!(built.success(), "tests/real-cluster/cluster build: {built}");
         let mut process = Command::new(&script)
@@ -52,11 +48,11 @@ impl Cluster {
         let (orders, answers) = orders.zip(answers).context("no pipes")?;
         let mut answers = BufReader::new(answers).lines();
         let ready = answers.next_line().await?.context("the cluster does not start")?;
-        let folder = PathBuf::from(ready.strip_prefix("ready ").context("the cluster does not start")?);
+        let folder =
+            PathBuf::from(ready.strip_prefix("ready ").context("the cluster does not start")?);
         let supervisor = Supervisor { _process: process, orders, answers };
         let etcd = std::fs::read_to_string(folder.join("etcd-url"))?.trim().to_owned();
-        let cluster =
-            Self { kubeconfig: folder.join("kubeconfig"), etcd: Some(etcd), supervisor: Some(supervisor) };
+        let cluster = Self { kubeconfig: folder.join("kubeconfig"), etcd, supervisor };
         cluster.let_viewer_see_all_pods().await?;
         Ok(cluster)
     }
@@ -66,34 +62,39 @@ impl Cluster {
         Target::Kubeconfig(self.kubeconfig.clone())
     }
 
-    /// The URL of etcd, if it is known.
-    pub(crate) fn etcd(&self) -> Option<&str> {
-        self.etcd.as_deref()
+    /// The URL of etcd.
+    pub(crate) fn etcd(&self) -> &str {
+        &self.etcd
     }
 
-    /// As somebody whom [`force_relist`](Self::force_relist) shuts out. `None` if the server is not ours.
-    pub(crate) fn excludable(&self) -> Result<Option<Target>> {
-        if self.supervisor.is_none() {
-            return Ok(None);
-        }
+    /// As the user whom [`force_relist`](Self::force_relist) shuts out.
+    pub(crate) fn excludable(&self) -> Result<Target> {
         let path = self.kubeconfig.with_extension(USER);
         let text = std::fs::read_to_string(&self.kubeconfig)?;
-        std::fs::write(&path, text.replace("current-context: admin", &format!("current-context: {USER}")))?;
-        Ok(Some(Target::Kubeconfig(path)))
+        std::fs::write(
+            &path,
+            text.replace("current-context: admin", &format!("current-context: {USER}")),
+        )?;
+        Ok(Target::Kubeconfig(path))
     }
 
-    /// Changes so many Pods while the excludable user is shut out, and lets it in to a server that has no history
-    /// of that time.
+    /// Changes so many Pods while the excludable user is shut out, and lets it in to a server that
+    /// has no history of that time.
     pub(crate) async fn force_relist(&mut self, changed: usize) -> Result<()> {
         self.order(&format!("revoke {USER}")).await?;
         let client = self.target().client().await?;
         let page = Api::<Pod>::all(client.clone()).list_metadata(&ListParams::default()).await?;
         let step = (page.items.len() / changed.max(1)).max(1);
-        let as_manager =
-            PatchParams { field_manager: Some("kube-controller-manager".into()), ..Default::default() };
+        let as_manager = PatchParams {
+            field_manager: Some("kube-controller-manager".into()),
+            ..Default::default()
+        };
         for pod in page.items.iter().step_by(step).take(changed) {
             let meta = &pod.metadata;
-            let pods = Api::<Pod>::namespaced(client.clone(), meta.namespace.as_deref().unwrap_or_default());
+            let pods = Api::<Pod>::namespaced(
+                client.clone(),
+                meta.namespace.as_deref().unwrap_or_default(),
+            );
             // Anything that differs from what is there.
             let change = json!({"metadata": {"annotations": {"seen": meta.resource_version}}});
             let name = meta.name.as_deref().unwrap_or_default();
@@ -103,9 +104,8 @@ impl Cluster {
     }
 
     async fn order(&mut self, order: &str) -> Result<()> {
-        let supervisor = self.supervisor.as_mut().context("the server is not ours")?;
-        supervisor.orders.write_all(format!("{order}\n").as_bytes()).await?;
-        match supervisor.answers.next_line().await? {
+        self.supervisor.orders.write_all(format!("{order}\n").as_bytes()).await?;
+        match self.supervisor.answers.next_line().await? {
             Some(answer) if answer.starts_with("ok") => Ok(()),
             answer => bail!("the cluster fails to {order}: {answer:?}"),
         }

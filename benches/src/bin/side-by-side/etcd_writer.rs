@@ -3,7 +3,6 @@
 use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
-use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
@@ -17,14 +16,6 @@ pub(crate) struct EtcdWriter {
     lines: Lines<BufReader<ChildStdout>>,
 }
 
-/// What it has written.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Written {
-    pub(crate) written: usize,
-    pub(crate) wall_us: u64,
-}
-
 impl EtcdWriter {
     /// One that goes round over so many Pods. Compacts etcd.
     pub(crate) async fn start(programs: &Programs, etcd: &str, pods: usize) -> Result<Self> {
@@ -32,31 +23,35 @@ impl EtcdWriter {
         command.args(["--endpoint", etcd, "--pods", &pods.to_string()]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut process = command.spawn()?;
-        let (orders, lines) = process.stdin.take().zip(process.stdout.take()).context("no pipes")?;
+        let (orders, lines) =
+            process.stdin.take().zip(process.stdout.take()).context("no pipes")?;
         let mut writer = Self { process, orders, lines: BufReader::new(lines).lines() };
         let ready = writer.line().await?;
         ensure!(ready == "ready", "etcd-writer says {ready}");
         Ok(writer)
     }
 
-    /// Writes so many updates, and behind them the last Pod; as many a second as etcd takes if `per_second` is 0.
-    pub(crate) async fn write(&mut self, events: usize, per_second: usize) -> Result<Written> {
+    /// Writes so many updates, and behind them the last Pod.
+    pub(crate) async fn write(&mut self, events: usize, per_second: usize) -> Result<()> {
         self.orders.write_all(format!("{events} {per_second}\n").as_bytes()).await?;
-        Ok(serde_json::from_str(&self.line().await?)?)
+        // What it took is of no use here.
+        self.line().await.map(drop)
     }
 
     /// Removes the last Pod.
     pub(crate) async fn end(self) -> Result<()> {
         let Self { mut process, orders, lines: _lines } = self;
         drop(orders);
-        let status = timeout(PATIENCE, process.wait()).await.context("etcd-writer does not end")??;
+        let status =
+            timeout(PATIENCE, process.wait()).await.context("etcd-writer does not end")??;
         ensure!(status.success(), "etcd-writer failed: {status}");
         Ok(())
     }
 
     async fn line(&mut self) -> Result<String> {
-        let line =
-            timeout(PATIENCE, self.lines.next_line()).await.context("etcd-writer takes too long")??;
+        let line = timeout(PATIENCE, self.lines.next_line())
+            .await
+            .context("etcd-writer takes too long")??;
         line.context("etcd-writer ended early")
     }
 }

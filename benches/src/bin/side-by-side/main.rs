@@ -1,43 +1,41 @@
-//! Our informer beside client-go's and kube-runtime's: memory and CPU time, on a real kube-apiserver.
+//! Our informer beside client-go's and kube-runtime's: memory, CPU time and latency, as ratios.
 //!
-//! Each client runs in a process of its own, one at a time, against the same server with the same Pods; the rounds go
-//! through all of them in turn. Prints Markdown: what each one took, and the goals that we have set ourselves.
+//! Each client runs in a process of its own, one at a time, against the same kube-apiserver with
+//! the same Pods; the rounds go through all of them in turn. Prints the table of `RESULTS.md`.
 //!
 //! ```text
-//! cargo run --release -p informer-benches --bin side-by-side                      everything; needs Go
-//! cargo run --release -p informer-benches --bin side-by-side -- --write           and puts it into RESULTS.md
-//! cargo run --profile shipped -p informer-benches --bin side-by-side --features mimalloc    linked as what is shipped
-//! cargo run --release -p informer-benches --bin side-by-side -- --rounds 1 --objects 2000 --only typed --section sync
-//! cargo run --release -p informer-benches --bin side-by-side -- --objects 2000 --section events
+//! cargo run --profile shipped -p informer-benches --bin side-by-side --features mimalloc -- --write
+//! cargo run --release -p informer-benches --bin side-by-side -- --rounds 1 --objects 2000
+//! cargo run --release -p informer-benches --bin side-by-side -- --section events --section inside
 //! ```
-//!
-//! A section of the report is a module that measures, then writes what it has measured; the goals are read off all of
-//! them.
 
 mod cluster;
 mod etcd_writer;
 mod events;
-mod goals;
-mod memory;
+mod inside;
+mod lists;
+mod load;
+mod numbers;
 mod programs;
-mod replay;
+mod recordings;
+mod results_file;
+mod rows;
 mod runs;
-mod samples;
-mod sync;
 mod versions;
 mod warm;
-
-use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 use clap::{Parser, ValueEnum};
 use informer_benches::client::{Client, Target};
-use informer_benches::{load, numbers, results_file};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, ListParams};
 
 use cluster::Cluster;
-use programs::{Programs, profile};
+use events::Events;
+use inside::Inside;
+use lists::Lists;
+use programs::Programs;
+use runs::Conditions;
 
 /// Measures clients side by side.
 #[derive(Debug, Parser)]
@@ -50,23 +48,15 @@ struct Arguments {
     #[arg(long, default_value_t = 20_000)]
     objects: usize,
 
-    /// Only clients whose name has this in it, such as `client-go` or `typed, protobuf`; may be repeated
-    #[arg(long)]
-    only: Vec<String>,
-
     /// Only these sections; may be repeated
     #[arg(long)]
     section: Vec<Section>,
 
-    /// A server to measure against, which is left as it is, but for the Pods; without relists
+    /// Less of the section `inside`, for a first look
     #[arg(long)]
-    kubeconfig: Option<PathBuf>,
+    quick: bool,
 
-    /// The URL of that server's etcd, which the section `events` writes Pods into
-    #[arg(long, requires = "kubeconfig")]
-    etcd: Option<String>,
-
-    /// Put the report into benches/RESULTS.md, besides printing it
+    /// Put the table into benches/RESULTS.md, besides printing it
     #[arg(long)]
     write: bool,
 
@@ -74,26 +64,19 @@ struct Arguments {
     client: Option<Client>,
 }
 
+/// A part of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Section {
     /// CPU time and resident memory of a first list
     Sync,
-    /// CPU time behind the socket
+    /// CPU time of a first list behind the socket
     Replay,
-    /// Requested heap, in a first list and a relist
+    /// Heap, in a first list and a relist
     Memory,
-    /// CPU time and latency of updates; in a cluster of its own, or with --etcd
+    /// CPU time and latency of updates
     Events,
-}
-
-impl Arguments {
-    fn has(&self, section: Section) -> bool {
-        self.section.is_empty() || self.section.contains(&section)
-    }
-
-    fn wants(&self, name: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|part| name.contains(part.as_str()))
-    }
+    /// Reads, handlers and relists without a server
+    Inside,
 }
 
 #[tokio::main]
@@ -106,64 +89,52 @@ async fn main() -> Result<()> {
 }
 
 async fn measure(arguments: &Arguments) -> Result<()> {
+    ensure!(
+        !arguments.write || arguments.section.is_empty() && !arguments.quick,
+        "only the whole table is kept: leave out --section and --quick"
+    );
+    let has = |section| arguments.section.is_empty() || arguments.section.contains(&section);
+    let rounds = arguments.rounds;
     let programs = Programs::build().await?;
-    let mut cluster = match &arguments.kubeconfig {
-        Some(path) => Cluster::existing(path.clone(), arguments.etcd.clone()),
-        None => Cluster::start().await?,
-    };
-    load_pods(&cluster.target(), arguments.objects).await?;
-    let samples = samples::fetch(&cluster.target()).await?;
-
-    let mut report = versions::describe(arguments, &cluster, &programs).await?;
-    report.push_str(&samples.table());
-    let sync = match arguments.has(Section::Sync) {
-        true => sync::measure(arguments, &programs, &cluster).await?,
-        false => sync::Measured::default(),
-    };
-    let replay = match arguments.has(Section::Replay) {
-        true => replay::measure(arguments, &programs, &samples).await?,
-        false => replay::Measured::default(),
-    };
-    let memory = match arguments.has(Section::Memory) {
-        true => memory::measure(arguments, &programs, &mut cluster).await?,
-        false => memory::Measured::default(),
-    };
-    let events = match arguments.has(Section::Events) {
-        true if cluster.etcd().is_none() && arguments.section.is_empty() => {
-            eprintln!("the section `events` is left out: it needs a cluster of its own, or --etcd");
-            events::Measured::default()
+    let conditions: Vec<Conditions> = [
+        (Section::Sync, Conditions::Server),
+        (Section::Replay, Conditions::Recording),
+        (Section::Memory, Conditions::Counted),
+    ]
+    .into_iter()
+    .filter_map(|(section, conditions)| has(section).then_some(conditions))
+    .collect();
+    let mut described = versions::describe(arguments, &programs).await?;
+    let (mut lists, mut events) = (Lists::default(), Events::default());
+    if !conditions.is_empty() || has(Section::Events) {
+        let mut cluster = Cluster::start().await?;
+        described.push_str(&versions::of_server(&cluster).await?);
+        load_pods(&cluster.target(), arguments.objects).await?;
+        lists = lists::measure(rounds, &conditions, &programs, &mut cluster).await?;
+        if has(Section::Events) {
+            events = events::measure(rounds, &programs, &cluster).await?;
         }
-        true => events::measure(arguments, &programs, &cluster).await?,
-        false => events::Measured::default(),
+    }
+    // The server has ended, which would take its share of the processors.
+    let inside = match has(Section::Inside) {
+        true => inside::measure(rounds, arguments.quick, &programs).await?,
+        false => Inside::default(),
     };
-    report.push_str(&goals::table(&samples, &sync, &replay, &memory));
-    report.push_str(&sync.table());
-    report.push_str(&replay.table());
-    report.push_str(&memory.table(&sync));
-    report.push_str(&events.table());
+    let report = format!("{described}.\n\n{}", rows::table(&lists, &events, &inside));
     print!("{report}");
     if arguments.write {
-        // There is one for each allocator, and one for what is shipped.
-        let allocator = if cfg!(feature = "mimalloc") { "mimalloc" } else { "the system's allocator" };
-        let shipped = if profile(&std::env::current_exe()?) == "shipped" { ", shipped" } else { "" };
-        results_file::write(&format!("side-by-side, {allocator}{shipped}"), &report)?;
+        results_file::write(&report)?;
     }
     Ok(())
 }
 
-/// Writes the Pods unless they are there.
+/// Writes the Pods.
 async fn load_pods(target: &Target, objects: usize) -> Result<()> {
+    eprintln!("writing {objects} Pods, about a minute for 20,000");
     let client = target.client().await?;
-    let pods = Api::<Pod>::all(client.clone());
-    let count = async || -> Result<usize> {
-        let page = pods.list_metadata(&ListParams::default().limit(1)).await?;
-        Ok(page.items.len() + page.metadata.remaining_item_count.unwrap_or_default() as usize)
-    };
-    if count().await? < objects {
-        eprintln!("writing {objects} Pods, about a minute for 20,000");
-        load::load(&client, objects).await?;
-    }
-    let found = count().await?;
+    load::load(&client, objects).await?;
+    let page = Api::<Pod>::all(client).list_metadata(&ListParams::default().limit(1)).await?;
+    let found = page.items.len() + page.metadata.remaining_item_count.unwrap_or_default() as usize;
     ensure!(found == objects, "the server has {found} Pods instead of {objects}");
     Ok(())
 }

@@ -7,14 +7,13 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use informer_benches::client::Target;
-use informer_benches::events::EventFigures;
-use informer_benches::figures::{Figures, Initial};
+use informer_benches::figures::Initial;
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::timeout;
 
-use crate::runs::{Drain, HttpClient, Library, Run};
+use crate::runs::{Library, Run};
 use crate::warm::warm;
 
 /// How long one measurement may take.
@@ -23,20 +22,10 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 /// Where they are.
 pub(crate) struct Programs {
     ours: PathBuf,
+    pub(crate) in_process: PathBuf,
     pub(crate) client_go: PathBuf,
     kube_runtime: PathBuf,
     pub(crate) etcd_writer: PathBuf,
-}
-
-/// How an informer runs, other than to be timed.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Mode {
-    /// The heap is counted, which takes time.
-    pub(crate) counted: bool,
-    /// It goes on until a relist.
-    pub(crate) relist: bool,
-    /// It writes and decodes what it keeps, if that is bytes.
-    pub(crate) access: bool,
 }
 
 /// A program that runs.
@@ -46,141 +35,73 @@ pub(crate) struct Running {
 }
 
 impl Programs {
-    /// Builds the peers.
+    /// Builds the peers, and `in-process`.
     pub(crate) async fn build() -> Result<Self> {
-        let benches = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers");
         let ours = std::env::current_exe()?;
-        let client_go = go_build(&benches.join("peers"), "client-go").await?;
-        let etcd_writer = go_build(&benches.join("peers"), "etcd-writer").await?;
+        let client_go = go_build(&peers, "client-go").await?;
+        let etcd_writer = go_build(&peers, "etcd-writer").await?;
         let profile = profile(&ours);
-        let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        build.current_dir(benches).args(["build", "--quiet", "--profile", &profile]);
-        build.args(["-p", "informer-peer-kube-runtime"]);
-        // What `cargo run` sets would have build scripts run again that look at it.
-        for (name, _) in std::env::vars_os() {
-            if ["CARGO_MANIFEST_", "CARGO_PKG_"].iter().any(|of| name.to_string_lossy().starts_with(of)) {
-                build.env_remove(name);
-            }
-        }
-        if cfg!(feature = "mimalloc") {
-            build.args(["--features", "informer-peer-kube-runtime/mimalloc"]);
-        }
-        succeed(build).await.context("cargo build, of the peer kube-runtime")?;
-        let kube_runtime = ours.with_file_name("informer-peer-kube-runtime");
-        ensure!(kube_runtime.exists(), "{} was not built", kube_runtime.display());
-        Ok(Self { ours, client_go, kube_runtime, etcd_writer })
+        let in_process = cargo_build(&ours, &profile, "informer-benches", "in-process").await?;
+        let kube_runtime = cargo_build(
+            &ours,
+            &profile,
+            "informer-peer-kube-runtime",
+            "informer-peer-kube-runtime",
+        )
+        .await?;
+        Ok(Self { ours, in_process, client_go, kube_runtime, etcd_writer })
     }
 
-    /// Starts an informer.
-    pub(crate) fn start(&self, run: Run, target: &Target, mode: Mode) -> Result<Running> {
+    /// Starts an informer. If its heap is counted, it goes on until a relist.
+    pub(crate) fn sync(&self, run: Run, target: &Target, counted: bool) -> Result<Running> {
         let target = target.argument()?;
+        let (wire, initial) = (argument(run.wire), argument(run.initial));
         let mut command = match run.library {
             Library::ClientGo => {
                 let mut command = Command::new(&self.client_go);
-                command.arg("sync").args(go_target(&target)).args(["--kind", &argument(run.kept)]);
-                command.args(["--wire", &argument(run.wire)]).args(as_list(run.initial));
+                command.arg("sync").args(go_target(&target)).args(["--wire", &wire]);
+                command.args((run.initial == Initial::List).then_some("--initial=list"));
                 command
             }
             Library::KubeRuntime => {
                 let mut command = Command::new(&self.kube_runtime);
-                command.args([&argument(run.kept), &argument(run.initial), &target]);
+                command.args([&initial, &target]);
                 command
             }
-            Library::Informer | Library::InformerStream => {
+            Library::Informer(kept) => {
                 let mut command = Command::new(&self.ours);
-                command.args(["sync", &argument(run.kept), &argument(run.initial), &target]);
-                command.args(["--wire", &argument(run.wire)]).args(mode.access.then_some("--access"));
+                command.args(["sync", &argument(kept), &initial, &wire, &target]);
                 command
             }
         };
-        command.args(run.stripped.then_some("--strip"));
-        command.args(mode.counted.then_some("--counted")).args(mode.relist.then_some("--relist"));
-        if !mode.counted {
+        command.args(counted.then_some("--counted"));
+        if !counted {
             warm();
         }
         Running::start(command)
     }
 
-    /// Runs an informer until it has synced.
-    pub(crate) async fn sync(&self, run: Run, target: &Target) -> Result<Figures> {
-        self.start(run, target, Mode::default())?.only().await
-    }
-
-    /// Runs a drain.
-    pub(crate) async fn drain(&self, drain: Drain, target: &Target) -> Result<Figures> {
+    /// Starts an informer that goes on until the last of the updates.
+    pub(crate) fn events(&self, run: Run, target: &Target) -> Result<Running> {
         let target = target.argument()?;
-        let mut command = match drain.client {
-            HttpClient::Go => {
-                let mut command = Command::new(&self.client_go);
-                command.arg("drain").args(go_target(&target)).args(["--wire", &argument(drain.wire)]);
-                command.args(as_list(drain.initial));
-                command
-            }
-            HttpClient::Rust => {
-                let mut command = Command::new(&self.ours);
-                command.args(["drain", &argument(drain.initial), &argument(drain.wire), &target]);
-                command.args(drain.paged.then_some("--page-size=500"));
-                command
-            }
-        };
-        command.args(drain.metadata.then_some("--metadata"));
-        Running::start(command)?.only().await
-    }
-
-    /// Starts an informer that goes on for so many bursts of updates.
-    pub(crate) fn start_events(
-        &self,
-        run: Run,
-        target: &Target,
-        bursts: usize,
-        counted: bool,
-    ) -> Result<Running> {
-        let target = target.argument()?;
-        let mut command = match run.library {
+        let command = match run.library {
             Library::ClientGo => {
                 let mut command = Command::new(&self.client_go);
-                command.arg("events").args(go_target(&target)).args(["--wire", &argument(run.wire)]);
+                command.arg("events").args(go_target(&target));
                 command
             }
             Library::KubeRuntime => {
                 let mut command = Command::new(&self.kube_runtime);
-                command.args([&argument(run.kept), &argument(run.initial), &target]);
+                command.args([&argument(run.initial), &target, "--events"]);
                 command
             }
-            Library::Informer | Library::InformerStream => {
+            Library::Informer(kept) => {
                 let mut command = Command::new(&self.ours);
-                command.args(["events", &argument(run.kept), &argument(run.wire), &target]);
-                command.args((run.library == Library::InformerStream).then_some("--stream"));
+                command.args(["events", &argument(kept), &target]);
                 command
             }
         };
-        command.args(["--bursts", &bursts.to_string()]).args(counted.then_some("--counted"));
-        Running::start(command)
-    }
-
-    /// Starts a drain of the same.
-    pub(crate) fn start_events_drain(
-        &self,
-        drain: Drain,
-        target: &Target,
-        bursts: usize,
-        counted: bool,
-    ) -> Result<Running> {
-        let target = target.argument()?;
-        let mut command = match drain.client {
-            HttpClient::Go => {
-                let mut command = Command::new(&self.client_go);
-                command.args(["events", "--drain"]).args(go_target(&target));
-                command.args(["--wire", &argument(drain.wire)]);
-                command
-            }
-            HttpClient::Rust => {
-                let mut command = Command::new(&self.ours);
-                command.args(["events-drain", &argument(drain.wire), &target]);
-                command
-            }
-        };
-        command.args(["--bursts", &bursts.to_string()]).args(counted.then_some("--counted"));
         Running::start(command)
     }
 }
@@ -193,18 +114,10 @@ impl Running {
         Ok(Self { process, lines })
     }
 
-    /// The figures of the next phase.
-    pub(crate) async fn next(&mut self) -> Result<Figures> {
-        self.line().await
-    }
-
-    /// The figures of the next burst of updates.
-    pub(crate) async fn next_events(&mut self) -> Result<EventFigures> {
-        self.line().await
-    }
-
-    async fn line<T: DeserializeOwned>(&mut self) -> Result<T> {
-        let line = timeout(PATIENCE, self.lines.next_line()).await.context("it takes too long")??;
+    /// The next line of figures.
+    pub(crate) async fn next<T: DeserializeOwned>(&mut self) -> Result<T> {
+        let line =
+            timeout(PATIENCE, self.lines.next_line()).await.context("it takes too long")??;
         Ok(serde_json::from_str(&line.context("it ended early")?)?)
     }
 
@@ -214,12 +127,6 @@ impl Running {
         ensure!(status.success(), "it failed: {status}");
         Ok(())
     }
-
-    async fn only(mut self) -> Result<Figures> {
-        let figures = self.next().await?;
-        self.end().await?;
-        Ok(figures)
-    }
 }
 
 /// The profile that a program was built with, which names the folder that it is in.
@@ -228,6 +135,27 @@ pub(crate) fn profile(program: &Path) -> String {
         Some(folder) if folder != "debug" => folder.to_string_lossy().into_owned(),
         _ => "dev".to_owned(),
     }
+}
+
+/// Builds a program beside ours, with the same profile and allocator; its path.
+async fn cargo_build(ours: &Path, profile: &str, package: &str, program: &str) -> Result<PathBuf> {
+    let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    build.current_dir(env!("CARGO_MANIFEST_DIR")).args(["build", "--quiet", "--profile", profile]);
+    build.args(["-p", package, "--bin", program]);
+    // What `cargo run` sets would have build scripts run again that look at it.
+    for (name, _) in std::env::vars_os() {
+        if ["CARGO_MANIFEST_", "CARGO_PKG_"].iter().any(|of| name.to_string_lossy().starts_with(of))
+        {
+            build.env_remove(name);
+        }
+    }
+    if cfg!(feature = "mimalloc") {
+        build.args(["--features", &format!("{package}/mimalloc")]);
+    }
+    succeed(build).await.with_context(|| format!("cargo build, of {program}"))?;
+    let path = ours.with_file_name(program);
+    ensure!(path.exists(), "{} was not built", path.display());
+    Ok(path)
 }
 
 /// Builds a peer in Go, and tells where it is.
@@ -251,10 +179,6 @@ fn go_target(target: &str) -> [&str; 2] {
         Some(path) => ["--recording", path],
         None => ["--kubeconfig", target],
     }
-}
-
-fn as_list(initial: Initial) -> Option<&'static str> {
-    (initial == Initial::List).then_some("--initial=list")
 }
 
 /// As clap has it.

@@ -1,6 +1,6 @@
 //! What was measured with what.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use tokio::process::Command;
@@ -10,40 +10,37 @@ use crate::cluster::Cluster;
 use crate::programs::{Programs, profile};
 
 /// The beginning of the report.
-pub(crate) async fn describe(
-    arguments: &Arguments,
-    cluster: &Cluster,
-    programs: &Programs,
-) -> Result<String> {
-    let server = cluster.target().client().await?.apiserver_version().await?.git_version;
+pub(crate) async fn describe(arguments: &Arguments, programs: &Programs) -> Result<String> {
     let client_go = said(Command::new(&programs.client_go).arg("version")).await;
     let rustc = said(Command::new("rustc").arg("--version")).await;
     let date = said(Command::new("date").args(["-u", "+%Y-%m-%d %H:%M UTC"])).await;
     let commit = said(Command::new("git").args(["describe", "--always", "--dirty"])).await;
-    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let lock = std::fs::read_to_string(repository.join("Cargo.lock"))?;
-    let crates = ["kube", "kube-runtime", "k8s-openapi", "serde_json", "hyper", "rustls", "tokio"];
-    let crates: Vec<String> =
-        crates.iter().map(|name| format!("{name} {}", locked(&lock, name).unwrap_or("?"))).collect();
-    let etcd = std::fs::read_to_string(repository.join("tests/real-cluster/go.mod"))?;
-    let etcd = etcd.lines().find_map(|line| line.trim().strip_prefix("go.etcd.io/etcd/server/v3 "));
-    let etcd = etcd.map_or("?", |version| version.trim_end_matches(" // indirect"));
+    let lock = std::fs::read_to_string(repository().join("Cargo.lock"))?;
+    let version = |name| format!("{name} {}", locked(&lock, name).unwrap_or("?"));
+    let crates = ["kube", "kube-runtime", "k8s-openapi"].map(version).join(", ");
     let allocator = match cfg!(feature = "mimalloc") {
-        true => format!("mimalloc {}", locked(&lock, "mimalloc").unwrap_or("?")),
+        true => version("mimalloc"),
         false => "the system's allocator".to_owned(),
     };
-    let command: Vec<String> = std::env::args().skip(1).collect();
+    let Arguments { objects, rounds, .. } = arguments;
+    let (machine, profile) = (machine(), profile(&std::env::current_exe()?));
     Ok(format!(
-        "{date}, commit {commit}: {} Pods, {} rounds, on {}. kube-apiserver {server}, etcd {etcd}; {client_go}; {rustc}, {}, {allocator}.\n\n    \
-         cargo run --profile {} -p informer-benches --bin side-by-side{} -- {}\n\n",
-        arguments.objects,
-        arguments.rounds,
-        machine(),
-        crates.join(", "),
-        profile(&std::env::current_exe()?),
-        if cfg!(feature = "mimalloc") { " --features mimalloc" } else { "" },
-        command.join(" "),
+        "{date}, commit {commit}, profile {profile}: {objects} Pods, {rounds} rounds, on {machine}. {rustc}, {crates}, \
+         {allocator}; {client_go}"
     ))
+}
+
+/// What the report says of the server.
+pub(crate) async fn of_server(cluster: &Cluster) -> Result<String> {
+    let server = cluster.target().client().await?.apiserver_version().await?.git_version;
+    let etcd = std::fs::read_to_string(repository().join("tests/real-cluster/go.mod"))?;
+    let etcd = etcd.lines().find_map(|line| line.trim().strip_prefix("go.etcd.io/etcd/server/v3 "));
+    let etcd = etcd.map_or("?", |version| version.trim_end_matches(" // indirect"));
+    Ok(format!("; kube-apiserver {server}, etcd {etcd}"))
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 fn machine() -> String {
@@ -55,7 +52,8 @@ fn machine() -> String {
             .unwrap_or_default()
     };
     let memory = field(&read("/proc/meminfo"), "MemTotal");
-    let gibibytes = memory.trim_end_matches(" kB").parse::<f64>().unwrap_or_default() / f64::from(1 << 20);
+    let gibibytes =
+        memory.trim_end_matches(" kB").parse::<f64>().unwrap_or_default() / f64::from(1 << 20);
     format!(
         "{} cores ({}), {gibibytes:.0} GiB, Linux {}, load average {} before",
         std::thread::available_parallelism().map_or(0, usize::from),
@@ -68,7 +66,9 @@ fn machine() -> String {
 /// What a program prints, or a question mark.
 async fn said(command: &mut Command) -> String {
     let text = command.output().await.ok().and_then(|output| String::from_utf8(output.stdout).ok());
-    text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).unwrap_or_else(|| "?".to_owned())
+    text.map(|text| text.trim().to_owned())
+        .filter(|text| !text.is_empty())
+        .unwrap_or_else(|| "?".to_owned())
 }
 
 /// The version of a crate.

@@ -1,4 +1,4 @@
-//! Initial sets and resyncs: a walk over a snapshot rather than a queue of events.
+//! Initial sets and resyncs: a cursor over a snapshot instead of queued events.
 
 use std::sync::Arc;
 
@@ -7,26 +7,27 @@ use hashbrown::HashMap;
 use crate::store::Snapshot;
 use crate::{Event, ObjectKey, UpdateReason};
 
-/// A walk over a snapshot, key by key, at the reader's pace.
+/// A cursor over a snapshot in key order, advanced by the reader.
 pub(super) struct Cursor<T> {
     snapshot: Snapshot<T>,
     /// The last key visited.
     at: Option<ObjectKey>,
-    /// Keys ahead of `at` that a change has overtaken: what is given instead, if anything is.
+    /// Keys after `at` that changed since the snapshot, with the object to deliver instead. `None`
+    /// skips the key.
     changed: HashMap<ObjectKey, Option<Arc<T>>>,
-    /// How many events are still to be given.
+    /// The number of events still to be delivered.
     left: usize,
     is_resync: bool,
 }
 
 impl<T> Cursor<T> {
-    /// A walk that gives every object as one of the initial set.
+    /// A cursor that delivers every object as part of the initial set.
     pub(super) fn initial(snapshot: Snapshot<T>) -> Self {
         let left = snapshot.len();
         Self { snapshot, at: None, changed: HashMap::new(), left, is_resync: false }
     }
 
-    /// A walk that shows every object again, but for those with a change `pending`.
+    /// A cursor that delivers every object again, except those with a `pending` change.
     pub(super) fn resync<'a>(
         snapshot: Snapshot<T>,
         pending: impl IntoIterator<Item = &'a ObjectKey>,
@@ -41,7 +42,7 @@ impl<T> Cursor<T> {
         Self { snapshot, at: None, changed, left, is_resync: true }
     }
 
-    /// How many events are still to be given.
+    /// The number of events still to be delivered.
     pub(super) fn left(&self) -> usize {
         self.left
     }
@@ -50,8 +51,14 @@ impl<T> Cursor<T> {
         !self.is_resync
     }
 
-    /// Merges a change into the walk if it concerns a key not given yet, and returns what has to be queued. In an initial
-    /// set the changed state is given as the key's first one; in a resync the change is queued, and the key is skipped.
+    /// The snapshot of a finished cursor, whose `changed` holds no objects any more.
+    pub(super) fn into_snapshot(self) -> Snapshot<T> {
+        self.snapshot
+    }
+
+    /// Merges a change of a key that is still to be delivered into the cursor; returns the event if
+    /// it must be queued. An initial set delivers the changed state as the key's first one. A
+    /// resync skips the key, and the change is queued.
     pub(super) fn pass(&mut self, event: Event<T>) -> Option<Event<T>> {
         if !self.is_ahead(event.key()) {
             return Some(event);
@@ -68,7 +75,7 @@ impl<T> Cursor<T> {
         rest
     }
 
-    /// Moves on by up to `max` events.
+    /// Adds events until `batch` has `max`, and advances.
     pub(super) fn visit(&mut self, max: usize, batch: &mut Vec<Event<T>>) {
         let mut entries = match &self.at {
             Some(at) => self.snapshot.after(at),
@@ -91,7 +98,7 @@ impl<T> Cursor<T> {
         }
     }
 
-    /// Whether the reader has still to be given the key.
+    /// Whether the key is still to be delivered.
     fn is_ahead(&self, key: &ObjectKey) -> bool {
         self.at.as_ref().is_none_or(|at| key > at)
             && self.snapshot.get(key).is_some()

@@ -1,4 +1,5 @@
-//! The queue of one registration: bounded, merging by key, with a cursor for initial sets and resyncs.
+//! The queue of one registration: bounded, merging by key, with a cursor for initial sets and
+//! resyncs.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,31 +12,34 @@ use super::cursor::Cursor;
 use crate::store::Snapshot;
 use crate::{Deleted, Event, ObjectKey, UpdateReason};
 
-/// Events waiting for one registration.
+/// The events queued for one registration.
 ///
-/// Up to `capacity` events are kept apart; above that, one entry per key is kept and merged legally (G3, G5,
-/// G16). The initial set and resyncs are a cursor over a snapshot rather than entries; a change that overtakes
-/// a key which the cursor has not reached replaces it there, whatever the capacity. Entries wait for the end of the cursor,
-/// so that nothing comes before the last event of the initial set that does not belong to it (G17).
+/// Up to `capacity` events are queued separately. Beyond that, an event is merged with the queued
+/// one of the same key where that is legal (G3, G5, G16).
 ///
-/// What is told to all registrations at once is kept as it came, shared with them, until it has to be looked into: at the
-/// capacity, or when a cursor begins.
+/// The initial set and resyncs are a cursor over a snapshot rather than queued events. A change of
+/// a key that the cursor has not reached replaces the cursor's event for that key, whatever the
+/// capacity. Queued events are delivered after the end of the cursor, so that no other event comes
+/// before the end of the initial set (G17).
+///
+/// A batch for all registrations stays shared until the queue needs separate events: to merge at
+/// the capacity, or when a cursor starts.
 pub struct EventQueue<T> {
     capacity: usize,
     /// Shared events. While there are any, there are no slots and no cursor.
     batches: Batches<T>,
-    /// `None` where an entry vanished by merging.
+    /// `None` where merging removed an event.
     slots: VecDeque<Option<Event<T>>>,
-    /// How many slots were taken from the front, ever: the number of the first slot.
+    /// The number of the first slot: how many slots were ever taken from the front.
     base: u64,
     live: usize,
-    /// The last slot of each key, while merging.
+    /// The number of each key's last slot, while merging.
     last_of: Option<HashMap<ObjectKey, u64>>,
     cursor: Option<Cursor<T>>,
     merged: u64,
-    /// The initial set has been given.
+    /// Whether the initial set has started.
     begun: bool,
-    /// Events of the batch being handled; zero once the handler has returned from all of them.
+    /// The number of events in the batch being handled; zero once it is handled.
     in_hand: usize,
     /// Whether that batch belongs to a resync.
     resync_in_hand: bool,
@@ -45,9 +49,9 @@ pub struct EventQueue<T> {
 }
 
 impl<T> EventQueue<T> {
-    /// An empty queue that merges from `capacity` (at least 1) events on.
+    /// An empty queue that merges events once it holds `capacity` (at least 1) of them.
     #[must_use]
-    pub fn new(capacity: usize) -> Self {
+    pub(crate) fn new(capacity: usize) -> Self {
         Self {
             capacity: capacity.max(1),
             batches: Batches::new(),
@@ -78,8 +82,8 @@ impl<T> EventQueue<T> {
         self.update_synced();
     }
 
-    /// Adds what other registrations are told as well, none of it initial.
-    pub fn push_all(&mut self, events: &Arc<[Event<T>]>) {
+    /// Adds a batch shared with other registrations; none of its events is initial.
+    pub fn push_all(&mut self, events: Arc<Vec<Event<T>>>) {
         debug_assert!(!events.iter().any(Event::is_initial));
         let takes_all = self.cursor.is_none() && self.slots.is_empty() && self.last_of.is_none();
         if !takes_all || self.closed || self.finished || self.live + events.len() > self.capacity {
@@ -92,17 +96,18 @@ impl<T> EventQueue<T> {
         self.update_synced();
     }
 
-    /// Gives the initial set: everything in `snapshot`, as `Added { initial: true }`.
-    pub fn start_initial(&mut self, snapshot: Snapshot<T>) {
+    /// Starts the initial set: every object in `snapshot`, as `Added { initial: true }`.
+    pub(crate) fn start_initial(&mut self, snapshot: Snapshot<T>) {
         self.begun = true;
         self.unpack();
         self.walk(Cursor::initial(snapshot));
         self.update_synced();
     }
 
-    /// Shows everything in `snapshot` again, but for keys with a change pending. Says whether it began: not
-    /// while the initial set or an earlier resync is still being delivered (G8), and not with nothing to show.
-    pub fn start_resync(&mut self, snapshot: Snapshot<T>) -> bool {
+    /// Starts a resync: every object in `snapshot` again, except those with a pending change.
+    /// Returns whether it started: not while the initial set or an earlier resync is being
+    /// delivered (G8), and not if there is nothing to deliver.
+    pub(crate) fn start_resync(&mut self, snapshot: Snapshot<T>) -> bool {
         if !self.begun || self.closed || self.cursor.is_some() || self.resync_in_hand {
             return false;
         }
@@ -112,8 +117,9 @@ impl<T> EventQueue<T> {
         self.cursor.is_some()
     }
 
-    /// Takes up to `max` (at least 1) events to be read, fewer if they came in batches; what was taken before is handled.
-    /// What is taken never mixes events of the initial set with others.
+    /// Takes up to `max` (at least 1) events, and marks those taken before as handled. May take
+    /// fewer, since it does not go beyond a shared batch. Events of the initial set are never mixed
+    /// with others.
     pub fn take(&mut self, max: usize) -> Taken<T> {
         self.handled();
         if let Some(taken) = self.batches.take(max) {
@@ -123,21 +129,25 @@ impl<T> EventQueue<T> {
             return taken;
         }
         let mut batch = Vec::new();
-        self.pop_batch(max, &mut batch);
-        Taken::own(batch)
+        let ended = self.pop(max, &mut batch);
+        Taken::own(batch, ended)
     }
 
-    /// Moves up to `max` events into `batch`, which must be empty, and takes the one before as handled. A batch
-    /// never mixes events of the initial set with others.
+    /// Moves up to `max` events into `batch`, which must be empty, and marks the previous batch as
+    /// handled. A batch never mixes events of the initial set with others.
     pub fn pop_batch(&mut self, max: usize, batch: &mut Vec<Event<T>>) {
         self.handled();
+        drop(self.pop(max, batch));
+    }
+
+    /// Moves up to `max` events into `batch`. Returns the cursor if it ended: its snapshot may hold
+    /// the last references to objects, which must not be dropped under the queue's lock.
+    fn pop(&mut self, max: usize, batch: &mut Vec<Event<T>>) -> Option<Cursor<T>> {
         if self.closed {
-            return;
+            return None;
         }
         self.pop_from_batches(max, batch);
-        if batch.is_empty() {
-            self.pop_from_cursor(max, batch);
-        }
+        let ended = if batch.is_empty() { self.pop_from_cursor(max, batch) } else { None };
         if batch.is_empty() {
             self.pop_from_slots(max, batch);
         }
@@ -145,9 +155,10 @@ impl<T> EventQueue<T> {
         self.resync_in_hand =
             matches!(batch.first(), Some(Event::Updated { reason: UpdateReason::Resync, .. }));
         self.update_synced();
+        ended
     }
 
-    /// The handler has returned from the batch that it was given.
+    /// Marks the batch that was taken last as handled.
     pub fn handled(&mut self) {
         self.in_hand = 0;
         self.resync_in_hand = false;
@@ -166,35 +177,36 @@ impl<T> EventQueue<T> {
         self.closed || self.live == 0 && self.cursor.is_none()
     }
 
-    /// Whether nothing will ever come: the registration was removed, or the informer stopped and all was
-    /// delivered.
+    /// Whether no event will come any more: the registration was removed, or the informer stopped
+    /// and every event was taken.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.closed || self.finished && self.is_empty()
     }
 
-    /// Drops everything; nothing is delivered any more (G18).
-    pub fn close(&mut self) {
+    /// Ends the queue at once: no event is delivered any more (G18). Returns the content, to be
+    /// dropped outside of locks.
+    #[must_use]
+    pub(crate) fn close(&mut self) -> impl Sized + use<T> {
         self.closed = true;
-        self.batches = Batches::new();
-        self.slots = VecDeque::new();
         self.last_of = None;
-        self.cursor = None;
         (self.live, self.in_hand) = (0, 0);
+        let batches = std::mem::replace(&mut self.batches, Batches::new());
+        (batches, std::mem::take(&mut self.slots), self.cursor.take())
     }
 
-    /// Nothing will be added any more; what is there is still delivered.
-    pub fn finish(&mut self) {
+    /// Ends the queue: no event is added any more; queued ones are still delivered.
+    pub(crate) fn finish(&mut self) {
         self.finished = true;
     }
 
-    /// How many events are to be taken: separate ones, and what is left of the initial set or of a resync.
+    /// The number of events to be taken, including the rest of an initial set or resync.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.live + self.cursor.as_ref().map_or(0, Cursor::left)
     }
 
-    /// How many events were taken together and not all handled yet.
+    /// The number of events in the batch that was taken and is not handled yet.
     #[must_use]
     pub fn in_hand(&self) -> usize {
         self.in_hand
@@ -211,19 +223,19 @@ impl<T> EventQueue<T> {
         self.slots.capacity()
     }
 
-    /// Gives each shared event a slot of its own.
+    /// Moves shared events into slots of their own.
     fn unpack(&mut self) {
         while let Some(events) = self.batches.take(usize::MAX) {
             self.slots.extend(events.iter().cloned().map(Some));
         }
     }
 
-    /// Begins to give what `cursor` has, if anything.
+    /// Sets the cursor, unless it has nothing to deliver.
     fn walk(&mut self, cursor: Cursor<T>) {
         self.cursor = Some(cursor).filter(|cursor| cursor.left() > 0);
     }
 
-    /// What is left of `event` after the cursor took in what concerns it.
+    /// Passes `event` to the cursor, if there is one; returns it if it must be queued.
     fn pass_cursor(&mut self, event: Event<T>) -> Option<Event<T>> {
         let Some(cursor) = &mut self.cursor else { return Some(event) };
         let rest = cursor.pass(event);
@@ -270,7 +282,7 @@ impl<T> EventQueue<T> {
         self.slots.push_back(Some(event));
     }
 
-    /// Closes the gaps that vanished entries left once they outnumber the entries.
+    /// Removes empty slots once they outnumber the events.
     fn compact(&mut self) {
         if self.slots.len() < 64 + 2 * self.live {
             return;
@@ -280,20 +292,21 @@ impl<T> EventQueue<T> {
     }
 
     fn pop_from_batches(&mut self, max: usize, batch: &mut Vec<Event<T>>) {
-        while let Some(events) = self.batches.take(max - batch.len()).filter(|events| !events.is_empty()) {
+        while let Some(events) =
+            self.batches.take(max - batch.len()).filter(|events| !events.is_empty())
+        {
             batch.extend_from_slice(&events);
         }
         self.live -= batch.len();
     }
 
-    fn pop_from_cursor(&mut self, max: usize, batch: &mut Vec<Event<T>>) {
-        let Some(cursor) = &mut self.cursor else { return };
-        cursor.visit(max, batch);
-        self.cursor.take_if(|cursor| cursor.left() == 0);
+    fn pop_from_cursor(&mut self, max: usize, batch: &mut Vec<Event<T>>) -> Option<Cursor<T>> {
+        self.cursor.as_mut()?.visit(max, batch);
+        self.cursor.take_if(|cursor| cursor.left() == 0)
     }
 
     fn pop_from_slots(&mut self, max: usize, batch: &mut Vec<Event<T>>) {
-        // Nothing was merged, as long as the handler keeps up.
+        // The usual case, while the handler keeps up: no event was merged.
         if self.last_of.is_none() && self.live == self.slots.len() {
             let taken = self.live.min(max);
             batch.extend(self.slots.drain(..taken).flatten());
@@ -303,10 +316,11 @@ impl<T> EventQueue<T> {
             self.pop_one_by_one(max, batch);
         }
         if self.slots.is_empty() && self.slots.capacity() / 4 > self.capacity.max(64) {
-            // What a long backlog took is free again (G35).
+            // Frees the memory of a long backlog (G35).
             self.slots = VecDeque::new();
         }
-        // Half empty, so that a queue at the brink does not build the index again and again.
+        // Not before half the capacity, so that a queue near it does not rebuild `last_of`
+        // repeatedly.
         if self.live <= self.capacity / 2 {
             self.last_of = None;
         }
@@ -332,7 +346,7 @@ impl<T> EventQueue<T> {
 
     fn update_synced(&mut self) {
         if self.closed {
-            // What was taken back was not handled.
+            // Events discarded by `close` were not handled.
             return;
         }
         let initial_ahead = self.cursor.as_ref().is_some_and(Cursor::is_initial);
@@ -346,7 +360,7 @@ enum Merged<T> {
     Two(Event<T>, Event<T>),
 }
 
-/// What an entry and a later event of the same key come to, for a reader that has seen neither.
+/// Merges a queued event with a later one of the same key; the reader has seen neither.
 fn merge<T>(pending: Event<T>, event: Event<T>) -> Merged<T> {
     match (pending, event) {
         (Event::Added { key, initial, .. }, Event::Updated { new, .. }) => {
@@ -356,11 +370,11 @@ fn merge<T>(pending: Event<T>, event: Event<T>) -> Merged<T> {
         (Event::Updated { old, .. }, Event::Updated { key, new, reason, .. }) => {
             Merged::One(Event::Updated { key, old, new, reason })
         }
-        // `old` is what the reader was given before both.
+        // `old` is the last state that the reader was given.
         (Event::Updated { old, .. }, Event::Deleted(gone)) => {
             Merged::One(Event::Deleted(Deleted { old, ..gone }))
         }
-        // Another object under the same key (G5), or no legal history.
+        // Another object under the same key (G5), or an order of events that does not occur.
         (pending @ Event::Deleted(_), event) | (pending, event @ Event::Added { .. }) => {
             Merged::Two(pending, event)
         }

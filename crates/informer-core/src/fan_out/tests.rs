@@ -43,7 +43,8 @@ fn g16_below_capacity_every_event_is_kept_apart() {
 #[test]
 fn g16_above_capacity_entries_merge_by_key() {
     let mut queue = EventQueue::new(2);
-    for event in [updated(1), updated(2), updated(3), updated(1), updated(3), deleted(2), added(2), added(4)]
+    for event in
+        [updated(1), updated(2), updated(3), updated(1), updated(3), deleted(2), added(2), added(4)]
     {
         queue.push(event);
     }
@@ -72,7 +73,9 @@ fn g03_a_merged_delete_still_knows_what_was_last_given() {
         events.into_iter().for_each(|event| queue.push(event));
         let mut batch = Vec::new();
         queue.pop_batch(usize::MAX, &mut batch);
-        let Some(Event::Deleted(gone)) = batch.pop() else { panic!("the last of {batch:?} is a delete") };
+        let Some(Event::Deleted(gone)) = batch.pop() else {
+            panic!("the last of {batch:?} is a delete")
+        };
         assert!(Arc::ptr_eq(&gone.last, &last));
         (batch.len(), *gone.old)
     };
@@ -170,7 +173,7 @@ fn g16_what_comes_after_a_backlog_that_vanished_is_merged() {
     queue.push(deleted(0));
     assert!(queue.is_empty());
     for event in [added(7), updated(7), updated(7)] {
-        queue.push_all(&vec![event].into());
+        queue.push_all(vec![event].into());
     }
     assert_eq!(drain(&mut queue), ["Added(7)"]);
 }
@@ -217,6 +220,29 @@ fn g15_registrations_share_what_all_are_told() {
     assert_eq!(queues[0].lock().depth(), 1);
     assert_eq!(drain(&mut queues[0].lock()), ["Deleted(1, final state Known)"]);
     assert_eq!(queues[1].lock().depth(), 1, "each at its own pace");
+}
+
+#[test]
+fn the_last_reader_of_shared_events_gets_them_to_drop() {
+    let mut fan_out = FanOut::new();
+    let queues: Vec<_> = (0..2).map(|_| fan_out.add(10, None, || {}).1).collect();
+    fan_out.distribute(&mut vec![added(1), added(2)]);
+    let [first, last] = [0, 1].map(|reader: usize| queues[reader].lock().take(10));
+    assert!(first.into_unshared().events.is_empty(), "another still reads them");
+    assert_eq!(last.into_unshared().events.len(), 2);
+}
+
+#[test]
+fn the_snapshot_of_an_initial_set_is_dropped_by_its_reader() {
+    let mut store = crate::store::Store::new();
+    store.upsert(crate::Item::new(key(1), "u".into(), 1.into(), 1));
+    store.upsert(crate::Item::new(key(2), "u".into(), 2.into(), 2));
+    store.publish();
+    let mut queue = EventQueue::new(10);
+    queue.start_initial(store.reader().snapshot());
+    assert!(queue.take(1).into_unshared().snapshot.is_none(), "it is still walked");
+    let Unshared { events, snapshot } = queue.take(1).into_unshared();
+    assert_eq!((events.len(), snapshot.map(|it| it.len())), (1, Some(2)));
 }
 
 #[test]
@@ -284,7 +310,11 @@ fn g16_the_depth_counts_what_an_initial_set_and_a_resync_have_still_to_give() {
     assert_eq!((queue.depth(), queue.in_hand()), (0, 2));
     assert!(queue.start_resync(snapshot(5)));
     queue.push(updated(3));
-    assert_eq!((queue.depth(), queue.in_hand()), (5, 2), "the change takes the place of the resync");
+    assert_eq!(
+        (queue.depth(), queue.in_hand()),
+        (5, 2),
+        "the change takes the place of the resync"
+    );
 }
 
 #[test]
@@ -314,14 +344,17 @@ fn g08_a_resync_waits_for_the_end_of_the_one_before() {
 #[test]
 fn g08_a_period_under_a_second_is_raised_to_one() {
     let mut fan_out = FanOut::<u32>::new();
-    for period in
-        [Duration::from_nanos(1), Duration::from_millis(999), Duration::from_secs(3), Duration::ZERO]
-    {
+    for period in [
+        Duration::from_nanos(1),
+        Duration::from_millis(999),
+        Duration::from_secs(3),
+        Duration::ZERO,
+    ] {
         fan_out.add(4, Some(period), || {});
     }
     let snapshot = snapshot(1);
     fan_out.start_initial(Duration::ZERO, &snapshot, None);
-    let queues: Vec<_> = fan_out.queues().map(|(_, queue)| queue.clone()).collect();
+    let queues: Vec<_> = fan_out.registrations.iter().map(|it| it.queue.clone()).collect();
     let mut begun = Vec::new();
     for _ in 0..3 {
         let due = fan_out.next_resync().expect("three have a period");

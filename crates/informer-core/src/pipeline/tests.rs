@@ -52,7 +52,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 /// A reader, with what it has been told so far.
 struct Reader {
     id: RegistrationId,
-    queue: SharedQueue<Obj>,
+    queue: RegistrationQueue<Obj>,
     capacity: usize,
     view: BTreeMap<ObjectKey, Arc<Obj>>,
     resyncs: bool,
@@ -88,7 +88,8 @@ impl Reader {
             }
             Event::Updated { key, old, new, reason } => {
                 self.goes_on = true;
-                let given = self.view.insert(key, Arc::clone(&new)).expect("G3: updated before added");
+                let given =
+                    self.view.insert(key, Arc::clone(&new)).expect("G3: updated before added");
                 assert!(Arc::ptr_eq(&given, &old), "G3: old is not what was last given");
                 assert_eq!(old.uid, new.uid, "G5");
                 assert_eq!(reason == UpdateReason::Resync, Arc::ptr_eq(&old, &new), "G7, G8");
@@ -98,7 +99,10 @@ impl Reader {
             Event::Deleted(Deleted { key, old, last, final_state }) => {
                 self.goes_on = true;
                 let given = self.view.remove(&key).expect("G3: deleted before added");
-                assert!(Arc::ptr_eq(&given, &old), "G3: old of a delete is not what was last given");
+                assert!(
+                    Arc::ptr_eq(&given, &old),
+                    "G3: old of a delete is not what was last given"
+                );
                 assert_eq!(old.uid, last.uid, "G5");
                 assert!(final_state == FinalState::Known || old.version <= last.version, "G6");
             }
@@ -183,7 +187,7 @@ impl World {
                 assert!(reader.queue.lock().is_over(), "G18");
             }
             Step::Pop(who, max) => {
-                let snapshot = self.pipeline.store().reader().snapshot();
+                let snapshot = self.pipeline.reader().snapshot();
                 if let Some(reader) = self.readers.get_mut(who) {
                     reader.pop(max, &snapshot);
                 }
@@ -205,10 +209,14 @@ impl World {
         for (name, state) in &self.server {
             let same = self
                 .pipeline
-                .store()
+                .store
                 .get(&key(*name))
                 .is_some_and(|held| (held.object.uid, held.object.version) == *state);
-            deltas.push(if same { Delta::Kept(key(*name)) } else { Delta::Listed(item(*name, *state)) });
+            deltas.push(if same {
+                Delta::Kept(key(*name))
+            } else {
+                Delta::Listed(item(*name, *state))
+            });
         }
         let version = self.next().into();
         deltas.push(Delta::ReplaceFinished { version, history_changed: false });
@@ -230,7 +238,7 @@ impl World {
 
     fn check(&self) {
         let store: BTreeMap<u8, (u64, u64)> = (0..NAMES)
-            .filter_map(|name| Some((name, self.pipeline.store().get(&key(name))?)))
+            .filter_map(|name| Some((name, self.pipeline.store.get(&key(name))?)))
             .map(|(name, held)| (name, (held.object.uid, held.object.version)))
             .collect();
         assert_eq!(store, self.server, "G1");
@@ -241,7 +249,7 @@ impl World {
     }
 
     fn drain(&mut self) {
-        let snapshot = self.pipeline.store().reader().snapshot();
+        let snapshot = self.pipeline.reader().snapshot();
         for reader in &mut self.readers {
             while reader.pop(3, &snapshot) > 0 {}
             assert!(reader.queue.lock().has_synced(), "G19");
@@ -269,7 +277,7 @@ proptest! {
 }
 
 /// The events that one registration is given, in words.
-fn told(queue: &SharedQueue<Obj>) -> Vec<String> {
+fn told(queue: &RegistrationQueue<Obj>) -> Vec<String> {
     let mut all = Vec::new();
     loop {
         let mut batch = Vec::new();
@@ -325,16 +333,18 @@ fn g07_an_unchanged_relist_delivers_nothing() {
     told(&queue);
     listed(&mut pipeline, vec![item(0, (1, 1))], 9);
     assert_eq!(told(&queue), [""; 0]);
-    assert_eq!(*pipeline.store().reader().snapshot().version(), ResourceVersion::from(9));
+    assert_eq!(*pipeline.reader().snapshot().version(), ResourceVersion::from(9));
 }
 
 #[test]
 fn g09_nothing_of_a_list_is_seen_before_its_end() {
     let mut pipeline = Pipeline::new();
     let (_, queue) = pipeline.register(Duration::ZERO, 10, None, || {});
-    pipeline
-        .apply(Duration::ZERO, [Delta::ReplaceStarted { distrust: false }, Delta::Listed(item(0, (1, 1)))]);
-    assert!(pipeline.store().reader().snapshot().is_empty() && !pipeline.has_synced());
+    pipeline.apply(
+        Duration::ZERO,
+        [Delta::ReplaceStarted { distrust: false }, Delta::Listed(item(0, (1, 1)))],
+    );
+    assert!(pipeline.reader().snapshot().is_empty() && !pipeline.has_synced());
     assert_eq!(told(&queue), [""; 0]);
     pipeline.apply(Duration::ZERO, [Delta::ReplaceAbandoned]);
     listed(&mut pipeline, vec![item(1, (2, 2))], 2);
@@ -356,21 +366,32 @@ fn g17_a_late_registration_gets_the_store_then_what_follows() {
     let mut pipeline = Pipeline::new();
     listed(&mut pipeline, vec![item(0, (1, 1)), item(2, (2, 2))], 2);
     let (_, queue) = pipeline.register(Duration::ZERO, 10, None, || {});
-    pipeline.apply(Duration::ZERO, [Delta::Updated(item(2, (2, 3))), Delta::Added(item(4, (4, 4)))]);
+    pipeline
+        .apply(Duration::ZERO, [Delta::Updated(item(2, (2, 3))), Delta::Added(item(4, (4, 4)))]);
     assert_eq!(told(&queue), ["Added(a/0, initial)", "Added(a/2, initial)", "Added(a/4)"]);
 }
 
 #[test]
 fn g17_nothing_comes_before_the_last_of_the_initial_set_that_does_not_belong_to_it() {
     let mut pipeline = Pipeline::new();
-    listed(&mut pipeline, vec![item(0, (1, 1)), item(2, (2, 2)), item(4, (3, 3)), item(6, (4, 4))], 4);
+    listed(
+        &mut pipeline,
+        vec![item(0, (1, 1)), item(2, (2, 2)), item(4, (3, 3)), item(6, (4, 4))],
+        4,
+    );
     let (_, queue) = pipeline.register(Duration::ZERO, 10, None, || {});
     let mut batch = Vec::new();
     queue.lock().pop_batch(1, &mut batch);
     assert_eq!(format!("{batch:?}"), "[Added(a/0, initial)]");
-    // One that was given, one that was not and changes, one that goes, and one that goes and comes back.
+    // One that was given, one that was not and changes, one that goes, and one that goes and comes
+    // back.
     let gone = |name, uid: &str, version: u64| {
-        Delta::Deleted(Tombstone { key: key(name), uid: Uid::new(uid), version: version.into(), last: None })
+        Delta::Deleted(Tombstone {
+            key: key(name),
+            uid: Uid::new(uid),
+            version: version.into(),
+            last: None,
+        })
     };
     let deltas = [
         Delta::Updated(item(0, (1, 5))),
@@ -408,7 +429,10 @@ fn g19_an_unread_initial_object_that_changes_twice_stays_initial() {
     for version in 3..9 {
         pipeline.apply(
             Duration::ZERO,
-            [Delta::Updated(item(if version % 2 == 0 { 0 } else { 2 }, (version % 2 + 1, version)))],
+            [Delta::Updated(item(
+                if version % 2 == 0 { 0 } else { 2 },
+                (version % 2 + 1, version),
+            ))],
         );
     }
     assert_eq!(queue.lock().depth(), 2);
@@ -451,7 +475,7 @@ fn g26_after_a_history_change_equal_versions_are_not_trusted() {
         [Delta::ReplaceStarted { distrust: true }, Delta::Listed(item(0, (1, 7))), finished],
     );
     assert_eq!(told(&queue), ["Updated(a/0, Change)"]);
-    assert_eq!(pipeline.store().reader().snapshot().epoch(), 1);
+    assert_eq!(pipeline.reader().snapshot().epoch(), 1);
 }
 
 #[test]
@@ -466,10 +490,10 @@ fn g30_a_list_keeps_the_last_good_state_it_had_itself() {
         Delta::Kept(key(0)),
     ];
     pipeline.apply(Duration::ZERO, deltas);
-    assert_eq!(pipeline.staged(), Some(1));
+    assert!(pipeline.replacement.is_some());
     let finished = Delta::ReplaceFinished { version: 9.into(), history_changed: false };
     pipeline.apply(Duration::ZERO, [finished]);
-    assert_eq!(pipeline.store().get(&key(0)).map(|held| held.object.version), Some(5));
+    assert_eq!(pipeline.store.get(&key(0)).map(|held| held.object.version), Some(5));
 }
 
 #[test]
@@ -477,13 +501,13 @@ fn g14_a_bookmark_without_a_version_leaves_the_store_where_it_stood() {
     let mut pipeline = Pipeline::<Obj>::new();
     listed(&mut pipeline, Vec::new(), 9);
     pipeline.apply(Duration::ZERO, [Delta::Bookmark(ResourceVersion::unset())]);
-    assert_eq!(*pipeline.store().reader().snapshot().version(), ResourceVersion::from(9));
+    assert_eq!(*pipeline.reader().snapshot().version(), ResourceVersion::from(9));
 }
 
 #[test]
 fn g02_whoever_is_woken_finds_the_store_there_already() {
     let mut pipeline = Pipeline::new();
-    let (reader, wakes) = (pipeline.store().reader(), Arc::new(Mutex::new(Vec::new())));
+    let (reader, wakes) = (pipeline.reader(), Arc::new(Mutex::new(Vec::new())));
     let seen = Arc::clone(&wakes);
     let (_, queue) = pipeline.register(Duration::ZERO, 10, None, move || {
         let snapshot = reader.snapshot();
@@ -502,12 +526,13 @@ fn g02_whoever_is_woken_finds_the_store_there_already() {
 fn g32_a_list_that_was_under_way_when_the_resource_went_counts_for_nothing() {
     let mut pipeline = Pipeline::new();
     listed(&mut pipeline, vec![item(0, (1, 7))], 9);
-    let deltas = [Delta::ReplaceStarted { distrust: false }, Delta::Listed(item(2, (2, 8))), Delta::Cleared];
+    let deltas =
+        [Delta::ReplaceStarted { distrust: false }, Delta::Listed(item(2, (2, 8))), Delta::Cleared];
     pipeline.apply(Duration::ZERO, deltas);
-    assert_eq!(pipeline.staged(), None);
+    assert!(pipeline.replacement.is_none());
     let finished = Delta::ReplaceFinished { version: 9.into(), history_changed: false };
     pipeline.apply(Duration::ZERO, [finished]);
-    assert!(pipeline.store().reader().snapshot().is_empty());
+    assert!(pipeline.reader().snapshot().is_empty());
 }
 
 #[test]
@@ -518,5 +543,5 @@ fn g32_a_cleared_resource_deletes_everything() {
     told(&queue);
     pipeline.apply(Duration::ZERO, [Delta::Cleared]);
     assert_eq!(told(&queue), ["Deleted(a/0, final state Unknown)"]);
-    assert!(pipeline.store().reader().snapshot().is_empty());
+    assert!(pipeline.reader().snapshot().is_empty());
 }

@@ -1,15 +1,15 @@
-//! Resources that come and go (G32).
+//! Resources that are removed and return (G32).
 
 use std::time::Duration;
 
 use super::listing::Relist;
-use super::{Action, Failure, Next, Phase, Reflector, ReflectorConfig, State, Trouble};
+use super::{Action, Failure, Mode, Next, Reflector, ReflectorConfig, State, Trouble};
 use crate::ResourceVersion;
 
 /// How many discoveries in a row must find the resource missing.
 const ABSENCES: u32 = 3;
 
-/// A 404 and what discovery said since.
+/// A 404, and the results of discovery since.
 #[derive(Debug)]
 pub(super) struct Absence {
     cause: Failure,
@@ -34,18 +34,22 @@ impl Absence {
 }
 
 impl Reflector {
-    /// Takes a 404: the request is over.
+    /// Handles a 404; the request is over.
     pub(super) fn become_unavailable(&mut self, now: Duration, cause: Failure) {
         self.note_failure(&cause);
         self.abandon();
         self.trouble = Trouble::default();
         self.state = State::Unavailable { cause: cause.clone(), absent: 0, until: now };
-        self.phase =
-            Phase::Absent(Absence { cause, absent: 0, first_absent: None, discovery: Discovery::Due(now) });
+        self.mode = Mode::Absent(Absence {
+            cause,
+            absent: 0,
+            first_absent: None,
+            discovery: Discovery::Due(now),
+        });
     }
 
     pub(super) fn absence_on_time(&mut self, now: Duration) {
-        let Phase::Absent(absence) = &mut self.phase else { return };
+        let Mode::Absent(absence) = &mut self.mode else { return };
         if now < absence.deadline(&self.config) {
             return;
         }
@@ -58,12 +62,12 @@ impl Reflector {
     }
 
     pub(super) fn on_discovered(&mut self, now: Duration, answer: Result<bool, Failure>) {
-        let Phase::Absent(absence) = &mut self.phase else { return };
+        let Mode::Absent(absence) = &mut self.mode else { return };
         if !matches!(absence.discovery, Discovery::Asked(_)) {
             return;
         }
         match answer {
-            // It has come: that took at least one wait already.
+            // The resource has appeared, after at least one delay.
             Ok(true) if absence.absent > 0 => self.start_list(now),
             Ok(true) => {
                 let cause = absence.cause.clone();
@@ -72,8 +76,8 @@ impl Reflector {
             Ok(false) => {
                 absence.absent = absence.absent.saturating_add(1);
                 let first = *absence.first_absent.get_or_insert(now);
-                let counts =
-                    absence.absent >= ABSENCES && now.saturating_sub(first) >= self.config.absence_span;
+                let counts = absence.absent >= ABSENCES
+                    && now.saturating_sub(first) >= self.config.absence_span;
                 if counts && !self.version.is_unset() {
                     self.actions.push_back(Action::RemoveAll);
                     self.version = ResourceVersion::unset();
@@ -91,10 +95,11 @@ impl Reflector {
 
     fn discover_later(&mut self, now: Duration, retry_after: Option<Duration>) {
         let wanted = self.obeyed(retry_after);
-        let Phase::Absent(absence) = &mut self.phase else { return };
+        let Mode::Absent(absence) = &mut self.mode else { return };
         self.lists.delay_from(now);
         let until = self.lists.due.max(now.saturating_add(wanted));
         absence.discovery = Discovery::Due(until);
-        self.state = State::Unavailable { cause: absence.cause.clone(), absent: absence.absent, until };
+        self.state =
+            State::Unavailable { cause: absence.cause.clone(), absent: absence.absent, until };
     }
 }

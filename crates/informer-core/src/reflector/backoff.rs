@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-/// How failures are spaced: 0.8 s, doubling, at most 30 s, by default.
+/// The delays of a backoff: by default 0.8 s, doubling, at most 30 s.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BackoffConfig {
     /// The first step. Default: 0.8 s.
     pub initial: Duration,
     /// The largest step. Default: 30 s.
     pub max: Duration,
-    /// What a step is multiplied by to give the next. Default: 2.
+    /// The factor from one step to the next. Default: 2.
     pub factor: u32,
 }
 
@@ -29,20 +29,20 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// A backoff that nothing was delayed by yet.
+    /// A backoff at its first step.
     #[must_use]
     pub fn new(config: BackoffConfig, seed: u64) -> Self {
         let step = config.initial.min(config.max);
         Self { config, step, attempt: 0, random: Random::new(seed) }
     }
 
-    /// Counts one delay and says how long it is: a step `d` gives something in `[d/2, d]`.
+    /// Counts one delay and returns it: for a step `d`, a random duration in `[d/2, d]`.
     pub fn next_delay(&mut self) -> Duration {
         self.next_delay_up_to(self.config.max)
     }
 
-    /// The same, with a step of at most `longest`, from which later steps go on.
-    pub fn next_delay_up_to(&mut self, longest: Duration) -> Duration {
+    /// The same, with a step of at most `longest`; later steps continue from it.
+    pub(crate) fn next_delay_up_to(&mut self, longest: Duration) -> Duration {
         let step = self.step.min(longest);
         self.step = step.saturating_mul(self.config.factor.max(1)).min(self.config.max);
         self.attempt = self.attempt.saturating_add(1);
@@ -50,19 +50,19 @@ impl Backoff {
     }
 
     /// Counts one delay, of the largest step.
-    pub fn next_delay_at_max(&mut self) -> Duration {
+    pub(crate) fn next_delay_at_max(&mut self) -> Duration {
         self.step = self.config.max;
         self.next_delay()
     }
 
     /// How many delays there were since the steps last started over.
     #[must_use]
-    pub fn attempt(&self) -> u32 {
+    pub(crate) fn attempt(&self) -> u32 {
         self.attempt
     }
 
     /// Starts over.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.step = self.config.initial.min(self.config.max);
         self.attempt = 0;
     }
@@ -84,7 +84,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Something in `[low, high]`, in whole milliseconds above `low`.
+    /// A random duration in `[low, high]`, in whole milliseconds above `low`.
     pub(super) fn between(&mut self, low: Duration, high: Duration) -> Duration {
         let span = u64::try_from(high.saturating_sub(low).as_millis()).unwrap_or(u64::MAX - 1);
         low + Duration::from_millis(self.next() % span.saturating_add(1))

@@ -5,50 +5,51 @@ use std::time::Duration;
 
 use super::watching::{SilentWatch, Watching};
 use super::{
-    Action, Failure, FailureKind, Input, ListRequest, Next, Phase, Reflector, ReflectorConfig, State,
-    VersionMatch, WatchRequest,
+    Action, Failure, FailureKind, Input, ListRequest, Mode, Next, Reflector, ReflectorConfig,
+    State, VersionMatch, WatchRequest,
 };
 use crate::ResourceVersion;
 
-/// How many pages without an item are asked for in a row, lest a broken server keeps us busy.
+/// The most empty pages in a row that are requested, in case a broken server sends no others.
 const BARREN_PAGES: u32 = 8;
 
-/// What the lists since the last finished one have told about how to make the next.
+/// How to make the next list, as learnt since the last finished one.
 #[derive(Debug, Default)]
 pub(super) struct Relist {
-    /// At the newest version: the last seen one was refused.
+    /// Request the newest version, because the last seen one was refused.
     pub(super) newest: bool,
-    /// Without the shortcut: equal versions may not mean equal objects.
+    /// List without the shortcut: equal versions may not imply equal objects.
     pub(super) distrust: bool,
-    /// A probe said that the history was replaced.
+    /// The server's history was replaced, according to a probe or a refused version.
     pub(super) history_changed: bool,
-    /// Not as a streaming list.
+    /// Use LIST rather than a streaming list.
     pub(super) plain: bool,
-    /// A streaming list was not even opened: if a LIST is, streaming lists do not work.
+    /// A streaming list was not opened. If a LIST is opened, streaming lists count as unsupported.
     suspect: bool,
     malformed: u32,
-    /// Items that cannot be read are left out: they made lists fail.
+    /// Leave out unreadable items, which made earlier lists fail.
     skip_unreadable: bool,
-    /// The watch that kept silent until this list, which shows whether it is deaf.
+    /// The silent watch before this list, which shows whether the watch was deaf.
     pub(super) silent: Option<SilentWatch>,
-    /// The oldest version in the list under way above the one that the store stands at.
+    /// The oldest version in the list in progress that is newer than the store's.
     missed: Option<ResourceVersion>,
 }
 
 /// An open LIST.
 #[derive(Debug)]
 pub(super) struct Listing {
-    /// The version that its first page was asked for.
+    /// The version requested for the first page.
     version: ResourceVersion,
     limit: Option<u32>,
     token: Option<String>,
-    /// The version that its first page had.
+    /// The version in the response to the first page.
     found: Option<ResourceVersion>,
     /// Items of the pages that are complete.
     items: usize,
     barren: u32,
     pages: u32,
-    /// The token of the last page whose number is a power of two: tokens that go round come back to one.
+    /// The token of the last page whose number is a power of two, to detect a cycle of tokens
+    /// (Brent's algorithm).
     mark: Option<String>,
     opened: bool,
     last_sign: Duration,
@@ -85,26 +86,29 @@ impl Streaming {
 }
 
 impl Reflector {
-    /// Begins a list, streaming or not, at the version that is next on the ladder.
+    /// Begins a list, streaming or not, at the next version of the ladder.
     pub(super) fn start_list(&mut self, now: Duration) {
         self.watched = Duration::ZERO;
         self.suspicion = None;
         self.relist.missed = None;
-        let streaming =
-            self.config.streaming_lists && self.streaming_supported != Some(false) && !self.relist.plain;
+        let streaming = self.config.streaming_lists
+            && self.streaming_supported != Some(false)
+            && !self.relist.plain;
         if !streaming {
             let version = match () {
                 () if self.relist.newest => ResourceVersion::unset(),
                 () if self.version.is_unset() => ResourceVersion::from(0),
                 () => self.version.clone(),
             };
-            // An unlimited list at a version is served from the server's cache, a limited one may not be.
+            // An unlimited list at a version is served from the server's cache, a limited one may
+            // not be.
             let cached = !self.pages && !self.relist.newest && !self.version.is_unset();
             let limited = self.config.page_relists || !cached;
             let limit = self.config.page_size.filter(|&size| limited && size > 0);
             return self.request_list(now, version, limit);
         }
-        let version = if self.relist.newest { ResourceVersion::unset() } else { self.version.clone() };
+        let version =
+            if self.relist.newest { ResourceVersion::unset() } else { self.version.clone() };
         let timeout = self.draw_timeout();
         self.actions.push_back(self.begin_replace());
         self.actions.push_back(Action::Watch(WatchRequest {
@@ -112,12 +116,17 @@ impl Reflector {
             send_initial_events: true,
             timeout,
         }));
-        self.phase =
-            Phase::Streaming(Streaming { version, timeout, asked: now, opened: false, last_sign: now });
+        self.mode = Mode::Streaming(Streaming {
+            version,
+            timeout,
+            asked: now,
+            opened: false,
+            last_sign: now,
+        });
         self.state = self.listing_state(true);
     }
 
-    /// Asks for the first page of a list at `version`.
+    /// Requests the first page of a list at `version`.
     fn request_list(&mut self, now: Duration, version: ResourceVersion, limit: Option<u32>) {
         let from_seen = !version.is_unset() && version != ResourceVersion::from(0);
         self.actions.push_back(self.begin_replace());
@@ -127,7 +136,7 @@ impl Reflector {
             limit,
             continue_token: None,
         }));
-        self.phase = Phase::Listing(Listing {
+        self.mode = Mode::Listing(Listing {
             version,
             limit,
             token: None,
@@ -148,11 +157,16 @@ impl Reflector {
     }
 
     fn listing_state(&self, streaming: bool) -> State {
-        State::Listing { streaming, items: 0, remaining: None, attempt: self.lists.backoff.attempt() }
+        State::Listing {
+            streaming,
+            items: 0,
+            remaining: None,
+            attempt: self.lists.backoff.attempt(),
+        }
     }
 
     pub(super) fn on_listing(&mut self, now: Duration, input: Input) {
-        let Phase::Listing(list) = &mut self.phase else { return };
+        let Mode::Listing(list) = &mut self.mode else { return };
         list.last_sign = now;
         match input {
             Input::Opened => {
@@ -176,15 +190,22 @@ impl Reflector {
                 self.open = false;
                 self.list_failed(now, failure);
             }
-            _ => {}
+            Input::Received { .. }
+            | Input::Event { .. }
+            | Input::Bookmark { .. }
+            | Input::Probed(_)
+            | Input::Discovered(_) => {}
         }
     }
 
     pub(super) fn listing_on_time(&mut self, now: Duration) {
-        let Phase::Listing(list) = &self.phase else { return };
+        let Mode::Listing(list) = &self.mode else { return };
         if now >= list.silent_at(&self.config) {
             self.actions.push_back(Action::Close);
-            self.list_failed(now, Failure::new(FailureKind::Timeout, "the list sent nothing for too long"));
+            self.list_failed(
+                now,
+                Failure::new(FailureKind::Timeout, "the list sent nothing for too long"),
+            );
         }
     }
 
@@ -196,7 +217,7 @@ impl Reflector {
         left: Option<u64>,
         count: usize,
     ) {
-        let Phase::Listing(list) = &mut self.phase else { return };
+        let Mode::Listing(list) = &mut self.mode else { return };
         list.items = list.items.saturating_add(count);
         // Later pages may be newer; a watch from the first one's version misses nothing.
         let found = list.found.get_or_insert(version).clone();
@@ -230,11 +251,12 @@ impl Reflector {
         }));
     }
 
-    /// Decides what follows a failed LIST: another one at once (each step of the ladder once), or a wait.
+    /// Decides what follows a failed LIST: another one at once (each step of the ladder once), or a
+    /// wait.
     fn list_failed(&mut self, now: Duration, failure: Failure) {
-        let Phase::Listing(list) = &mut self.phase else { return };
+        let Mode::Listing(list) = &mut self.mode else { return };
         let first_page = list.token.is_none();
-        // Once: a server that sends an unlimited list in pages, and forgets them too, is not asked for ever.
+        // Only once: a server may page an unlimited list, too, and let its tokens expire.
         if failure.kind == FailureKind::Expired && !first_page && list.limit.is_some() {
             let version = std::mem::take(&mut list.version);
             self.note_failure(&failure);
@@ -244,14 +266,16 @@ impl Reflector {
         let at_newest = list.version.is_unset();
         if at_newest || !is_about_version(failure.kind) {
             self.listed = Some(now);
-            // That no list is served says nothing about streaming lists; of a malformed one, LIST has the bounds.
+            // A failed LIST says nothing about streaming lists. After a malformed list, LIST is
+            // used again, since it knows where an unreadable item ends.
             self.relist.suspect = false;
-            self.relist.plain &= matches!(failure.kind, FailureKind::Malformed | FailureKind::Undecodable);
+            self.relist.plain &=
+                matches!(failure.kind, FailureKind::Malformed | FailureKind::Undecodable);
         }
         self.any_list_failed(now, failure, at_newest);
     }
 
-    /// What failed LISTs and streaming lists have in common.
+    /// Handles what failed LISTs and streaming lists have in common.
     fn any_list_failed(&mut self, now: Duration, failure: Failure, at_newest: bool) {
         if is_about_version(failure.kind) {
             self.relist.newest = true;
@@ -266,13 +290,15 @@ impl Reflector {
             }
         }
         self.lists.delay_from(now);
-        // Of a degraded informer, watches are always tried first, but for one that would read the same broken frame again.
+        // A degraded informer tries a watch first, unless that would read the same malformed frame
+        // again.
         let watches_first = self.trouble.degraded.is_some() && !self.malformed_twice();
         let next = if watches_first { Next::Watch } else { Next::List };
         match failure.kind {
             FailureKind::NotFound => self.become_unavailable(now, failure),
             FailureKind::Malformed if !self.relist.skip_unreadable && !self.config.strict => {
-                // What could not be read twice, in lists or before in the watch, is left out the third time (G30).
+                // Unreadable items are left out after two malformed lists, or one that follows a
+                // watch which was malformed twice (G30).
                 self.relist.malformed += 1;
                 self.relist.skip_unreadable = self.relist.malformed > 1 || self.malformed_twice();
                 self.back_off(now, failure, next);
@@ -285,7 +311,7 @@ impl Reflector {
     }
 
     pub(super) fn on_streaming(&mut self, now: Duration, input: Input) {
-        let Phase::Streaming(stream) = &mut self.phase else { return };
+        let Mode::Streaming(stream) = &mut self.mode else { return };
         stream.last_sign = now;
         match input {
             Input::Opened => {
@@ -297,7 +323,8 @@ impl Reflector {
             Input::Bookmark { version, initial_events_end: true } => {
                 if version.is_unset() {
                     self.actions.push_back(Action::Close);
-                    let message = "the bookmark at the end of the initial events has no resourceVersion";
+                    let message =
+                        "the bookmark at the end of the initial events has no resourceVersion";
                     let failure = Failure::new(FailureKind::Other, message);
                     return self.refuse_streaming(now, true, &failure);
                 }
@@ -307,7 +334,8 @@ impl Reflector {
                 self.list_complete(now, version, Some(watch));
             }
             Input::Bookmark { initial_events_end: false, .. } => {
-                // Servers send none before the end: something on the way loses the annotation.
+                // Servers send no other bookmark before the end: a proxy seems to drop the
+                // annotation.
                 self.actions.push_back(Action::Close);
                 let message = "a bookmark came before the end of the initial events";
                 self.refuse_streaming(now, true, &Failure::new(FailureKind::Other, message));
@@ -320,12 +348,16 @@ impl Reflector {
                 self.open = false;
                 self.stream_failed(now, failure);
             }
-            _ => {}
+            Input::Received { .. }
+            | Input::PageEnd { .. }
+            | Input::Event { .. }
+            | Input::Probed(_)
+            | Input::Discovered(_) => {}
         }
     }
 
     pub(super) fn streaming_on_time(&mut self, now: Duration) {
-        let Phase::Streaming(stream) = &self.phase else { return };
+        let Mode::Streaming(stream) = &self.mode else { return };
         let opened = stream.opened;
         if now >= stream.silent_at(&self.config) {
             self.actions.push_back(Action::Close);
@@ -338,10 +370,10 @@ impl Reflector {
         }
     }
 
-    /// Decides what follows a streaming list that failed: a LIST when the next list is due, unless nobody was
-    /// there to answer, or the server asked for fewer requests.
+    /// Decides what follows a failed streaming list: a LIST when the next list is due. After a
+    /// refused connection or a 429, it is another streaming list.
     fn stream_failed(&mut self, now: Duration, failure: Failure) {
-        let Phase::Streaming(stream) = &self.phase else { return };
+        let Mode::Streaming(stream) = &self.mode else { return };
         let (opened, asked, at_newest) = (stream.opened, stream.asked, stream.version.is_unset());
         let long = self.config.throttled_after;
         match failure.kind {
@@ -350,7 +382,7 @@ impl Reflector {
                 self.relist.plain =
                     self.is_throttled_for_long(now) && self.is_last_list_older_than(now, long);
             }
-            // What a request is answered tells of the request; what comes later, of the stream.
+            // As a response, `Invalid` is about the request; as an ERROR event, about the stream.
             FailureKind::Invalid if !opened => return self.refuse_streaming(now, true, &failure),
             FailureKind::Refused => self.trouble.not_throttled(),
             kind => {
@@ -361,7 +393,7 @@ impl Reflector {
         self.any_list_failed(now, failure, at_newest);
     }
 
-    /// Lists with LIST instead, at once; with `learn`, from now on.
+    /// Falls back to LIST at once; with `learn`, for all later lists.
     fn refuse_streaming(&mut self, now: Duration, learn: bool, failure: &Failure) {
         self.note_failure(failure);
         if learn {
@@ -378,11 +410,12 @@ impl Reflector {
         }
     }
 
-    /// A list is complete at `version`; with `stream`, its stream goes on as the watch.
+    /// A list is complete at `version`. If it was a streaming list, `stream` is the watch that it
+    /// becomes.
     fn list_complete(&mut self, now: Duration, version: ResourceVersion, stream: Option<Watching>) {
         let went_back = version.compare(&self.version) == Some(Ordering::Less);
         let distrusted = went_back && !self.relist.distrust;
-        // A list that leads back to the frame that cannot be read is of no use.
+        // The watch after a list at this version would read the same malformed frame again.
         let stuck = !self.relist.newest && self.malformed_twice() && version == self.version;
         if distrusted || stuck {
             if stream.is_some() {
@@ -413,11 +446,14 @@ impl Reflector {
     }
 }
 
-/// Whether a list failed because of the version that it was asked for.
+/// Whether a list failed because of its requested version.
 fn is_about_version(kind: FailureKind) -> bool {
     matches!(kind, FailureKind::Expired | FailureKind::TooLargeVersion)
 }
 
 fn stream_ended() -> Failure {
-    Failure::new(FailureKind::Transport, "the streaming list ended before all initial events were sent")
+    Failure::new(
+        FailureKind::Transport,
+        "the streaming list ended before all initial events were sent",
+    )
 }

@@ -1,26 +1,26 @@
-//! When to list and watch again, and what it means that watches keep failing (G28).
+//! Delays of lists and watches, and detection of watches that keep failing (G28).
 
 use std::time::Duration;
 
 use super::{Backoff, Failure, FailureKind, Reflector};
 
-/// How many watches in a row must fail for the informer to be degraded.
+/// How many consecutive watches must fail for the informer to be degraded.
 const FAILING_WATCHES: u32 = 3;
 
-/// A backoff, and until when it delays.
+/// A backoff, and the end of its current delay.
 #[derive(Debug)]
 pub(super) struct Pace {
     pub(super) backoff: Backoff,
     pub(super) due: Duration,
 }
 
-/// What watches came to since one delivered something or lived.
+/// Failures of watches since one delivered something or was healthy.
 #[derive(Debug, Default)]
 pub(super) struct Trouble {
-    /// When the first of those that failed in a row was asked for, and how many they are.
+    /// When the first of the consecutive failed watches was requested, and their number.
     failing_since: Option<Duration>,
     failing: u32,
-    /// When the first of the watches and streaming lists was asked for that were answered 429 and nothing else.
+    /// When the first of the consecutive watches and streaming lists that got a 429 was requested.
     throttled_since: Option<Duration>,
     /// Why the informer is degraded, if it is.
     pub(super) degraded: Option<Failure>,
@@ -47,24 +47,24 @@ impl Pace {
 }
 
 impl Trouble {
-    /// A request was answered otherwise than with 429.
+    /// A request got a response other than 429.
     pub(super) fn not_throttled(&mut self) {
         self.throttled_since = None;
     }
 
-    /// A watch or streaming list that was asked for at `asked` was answered 429.
+    /// A watch or streaming list that was requested at `asked` got a 429.
     pub(super) fn throttled(&mut self, asked: Duration) {
         self.throttled_since.get_or_insert(asked);
     }
 
-    /// A watch lived for a while, but said nothing.
+    /// Ends a row of failed watches.
     pub(super) fn row_ends(&mut self) {
         (self.failing_since, self.failing) = (None, 0);
     }
 }
 
 impl Reflector {
-    /// Takes note of a watch that could not be opened, ended at once without a frame, or is deaf.
+    /// Counts a watch that could not be opened, ended at once without a frame, or is deaf.
     pub(super) fn watch_is_useless(&mut self, now: Duration, asked: Duration, failure: &Failure) {
         let trouble = &mut self.trouble;
         match failure.kind {
@@ -73,31 +73,43 @@ impl Reflector {
                 trouble.not_throttled();
                 trouble.row_ends();
             }
-            _ => {
+            FailureKind::Transport
+            | FailureKind::Timeout
+            | FailureKind::TooLargeVersion
+            | FailureKind::Unauthorized
+            | FailureKind::Forbidden
+            | FailureKind::Invalid
+            | FailureKind::Server
+            | FailureKind::Malformed
+            | FailureKind::Undecodable
+            | FailureKind::Deaf
+            | FailureKind::Other => {
                 trouble.not_throttled();
                 trouble.failing_since.get_or_insert(asked);
                 trouble.failing += 1;
             }
         }
         let long = trouble.failing_since.is_some_and(|since| {
-            trouble.failing >= FAILING_WATCHES && now.saturating_sub(since) >= self.config.degraded_after
+            trouble.failing >= FAILING_WATCHES
+                && now.saturating_sub(since) >= self.config.degraded_after
         });
         if long || self.is_throttled_for_long(now) {
             self.trouble.degraded = Some(failure.clone());
         }
-        // The version is at fault: the list that follows is delayed, and a later watch would expire, too.
+        // After an expired version comes a list, which has its own delay. A delayed watch would
+        // expire, too.
         if failure.kind != FailureKind::Expired {
             self.watches.delay_from(asked);
         }
     }
 
-    /// Whether watches and streaming lists were answered nothing but 429 for so long that a LIST is tried.
+    /// Whether watches and streaming lists got nothing but 429 for so long that a LIST is tried.
     pub(super) fn is_throttled_for_long(&self, now: Duration) -> bool {
         let since = self.trouble.throttled_since;
         since.is_some_and(|since| now.saturating_sub(since) >= self.config.throttled_after)
     }
 
-    /// Whether a degraded informer, whose watch has just failed, lists.
+    /// Whether a degraded informer lists after a failed watch.
     pub(super) fn list_is_wanted(&self, now: Duration, kind: FailureKind) -> bool {
         let age = match kind {
             FailureKind::Refused => return false,
@@ -105,7 +117,9 @@ impl Reflector {
             FailureKind::TooManyRequests => self.config.throttled_after,
             _ => self.config.degraded_list_age,
         };
-        self.trouble.degraded.is_some() && self.is_last_list_older_than(now, age) && self.lists.due <= now
+        self.trouble.degraded.is_some()
+            && self.is_last_list_older_than(now, age)
+            && self.lists.due <= now
     }
 
     pub(super) fn is_last_list_older_than(&self, now: Duration, age: Duration) -> bool {

@@ -66,7 +66,12 @@ pub(super) fn finish(version: &str) -> Action {
 /// The first page of a list, as the ladder asks for it at `version`.
 pub(super) fn list(version: &str, limit: Option<u32>) -> Action {
     let version_match = (!matches!(version, "" | "0")).then_some(VersionMatch::NotOlderThan);
-    Action::List(ListRequest { version: version.into(), version_match, limit, continue_token: None })
+    Action::List(ListRequest {
+        version: version.into(),
+        version_match,
+        limit,
+        continue_token: None,
+    })
 }
 
 pub(super) fn next_page(token: &str, limit: Option<u32>) -> Action {
@@ -102,7 +107,11 @@ impl Script {
     pub(super) fn watching(config: ReflectorConfig) -> Self {
         let mut script = Self::new(config);
         let limit = script.reflector.config.page_size;
-        script.expect(begin(true)).expect(list("0", limit)).give(Input::Opened).give(page("10", ""));
+        script
+            .expect(begin(true))
+            .expect(list("0", limit))
+            .give(Input::Opened)
+            .give(page("10", ""));
         script.expect(finish("10")).expect_watch("10").give(Input::Opened).quiet();
         script
     }
@@ -152,7 +161,9 @@ impl Script {
 
     #[track_caller]
     fn expect_any_watch(&mut self, version: &str, send_initial_events: bool) -> &mut Self {
-        let Some(Action::Watch(request)) = self.poll() else { panic!("no watch: {:?}", self.reflector) };
+        let Some(Action::Watch(request)) = self.poll() else {
+            panic!("no watch: {:?}", self.reflector)
+        };
         let timeout = request.timeout;
         assert!(self.reflector.config.watch_timeout.contains(&timeout), "{timeout:?}");
         assert_eq!(request, WatchRequest { version: version.into(), send_initial_events, timeout });
@@ -181,7 +192,7 @@ impl Script {
     pub(super) fn advance(&mut self, time: Duration) -> &mut Self {
         self.quiet();
         let to = self.now + time;
-        let deadline = self.reflector.deadline().expect("a deadline");
+        let deadline = self.reflector.deadline();
         assert!(deadline >= to, "something is due after {:?}", deadline.saturating_sub(self.now));
         self.now = to;
         self
@@ -202,7 +213,7 @@ impl Script {
     #[track_caller]
     pub(super) fn wait(&mut self, range: RangeInclusive<Duration>) -> &mut Self {
         self.quiet();
-        let deadline = self.reflector.deadline().expect("a deadline");
+        let deadline = self.reflector.deadline();
         let waited = deadline.saturating_sub(self.now);
         assert!(range.contains(&waited), "{waited:?} is not in {range:?}");
         self.now = deadline;
@@ -244,7 +255,7 @@ impl Script {
             panic!("not backing off: {:?}", self.reflector.state());
         };
         assert_eq!(*shown, attempt);
-        assert_eq!(Some(*until), self.reflector.deadline());
+        assert_eq!(*until, self.reflector.deadline());
         let step = millis(800 << (attempt - 1).min(10)).min(secs(30));
         self.wait(step / 2..=step)
     }

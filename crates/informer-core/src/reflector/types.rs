@@ -1,69 +1,74 @@
-//! What goes into the reflector and what comes out of it.
+//! Configuration, actions, inputs and states of the reflector.
 
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use serde::Serialize;
+
 use super::BackoffConfig;
 use crate::ResourceVersion;
+use crate::wire::Status;
 
-/// The shortest time that a watch may be asked to last: below, watches end more often than is of use.
+/// The shortest timeout requested for a watch; shorter ones would reopen watches too often.
 pub const SHORTEST_WATCH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How a [`Reflector`](super::Reflector) behaves. The defaults are those of the contract.
+/// How a collection is listed and watched. The defaults are those of the contract.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReflectorConfig {
     /// Objects per page of a list; `None` never pages. Default: 500.
     pub page_size: Option<u32>,
-    /// Whether relists come in pages even where the first list came whole. Default: false, since a list without a limit
-    /// is served from the server's cache, and one with a limit was not before Kubernetes 1.34.
+    /// Whether relists are paged even if the first list was not. Default: false. A list without a
+    /// limit is served from the server's cache; one with a limit was not before Kubernetes 1.34.
     pub page_relists: bool,
-    /// Whether to try a streaming list (WatchList) first. Default: true. What
-    /// [`streaming_lists_supported`](super::Reflector::streaming_lists_supported) learnt about the same server
-    /// and resource belongs here: `supported.unwrap_or(true)`.
+    /// Whether to try a streaming list (WatchList) first. Default: true. If
+    /// [`streaming_lists_supported`](crate::ingest::Ingest::streaming_lists_supported) is known for
+    /// the same server and resource, set this to `supported.unwrap_or(true)`.
     pub streaming_lists: bool,
-    /// The range from which each watch draws its `timeoutSeconds`; less than [`SHORTEST_WATCH_TIMEOUT`] counts
-    /// as that. Default: 200 s to 280 s.
+    /// The range from which the `timeoutSeconds` of each watch is drawn; never less than
+    /// [`SHORTEST_WATCH_TIMEOUT`]. Default: 200 s to 280 s.
     pub watch_timeout: RangeInclusive<Duration>,
     /// How long beyond its own timeout a watch may stay open. Default: 10 s.
     pub watch_grace: Duration,
-    /// How watches are spaced, from one opening to the next, and lists, from the end of one to the next.
+    /// The delays between openings of watches, and between the end of one list and the next.
     pub backoff: BackoffConfig,
-    /// How long a watch must live to be healthy: then the delay of watches starts anew. The delay after one that
-    /// ended earlier, though it was opened, is at most as long. Default: 5 s.
+    /// How long a watch must be open to count as healthy, which resets the backoff of watches. It
+    /// is also the longest delay after a watch that was opened but ended earlier. Default: 5 s.
     pub healthy_after: Duration,
-    /// How long must be watched without another list for the delay of lists to start anew. Default: 60 s.
+    /// How long watches must be open, in total and without another list, to reset the backoff of
+    /// lists. Default: 60 s.
     pub lists_restart_after: Duration,
-    /// How long watches must fail to open, or end at once without a frame, for [`State::Degraded`]. Default: 60 s.
+    /// How long watches must fail to open, or end at once without a frame, for [`State::Degraded`].
+    /// Default: 60 s.
     pub degraded_after: Duration,
-    /// How old the last list must be for another, where watches fail for that long. Default: 2 min.
+    /// The least age of the last list before a degraded informer lists again. Default: 2 min.
     pub degraded_list_age: Duration,
-    /// After so long of nothing but 429 to watches and streaming lists, LIST is tried, and then at most that
-    /// often. Default: 10 min.
+    /// How long watches and streaming lists must get nothing but 429 before LIST is tried. Also the
+    /// least time between such LISTs. Default: 10 min.
     pub throttled_after: Duration,
     /// The longest `Retry-After` that is obeyed. Default: 5 min.
     pub max_retry_after: Duration,
-    /// How long a watch may take until its response headers are there. Default: 30 s.
+    /// How long the response headers of a watch may take. Default: 30 s.
     pub open_timeout: Duration,
-    /// How long a list, and the headers of its response, may keep silent. Default: 60 s.
+    /// How long a list may send nothing, before or after its response headers. Default: 60 s.
     pub list_timeout: Duration,
-    /// How long a streaming list may keep silent before LIST is used instead. Default: 10 s.
+    /// How long a streaming list may send nothing before LIST is used instead. Default: 10 s.
     pub streaming_timeout: Duration,
-    /// How often bookmarks are expected once one was seen; three missed ones mean a dead connection.
-    /// Default: 60 s.
+    /// How often bookmarks are expected once one was seen; three missed ones mean a dead
+    /// connection. Default: 60 s.
     pub bookmark_interval: Duration,
-    /// The silence of a watch after which the server's history is probed. Default: 2 min.
+    /// How long a watch may be silent before the server's history is probed. Default: 2 min.
     pub probe_after: Duration,
-    /// How long a watch without bookmarks may stay silent once a probe has shown a newer version, before a list
-    /// shows whether it is deaf. Default: 10 s.
+    /// How long a watch without bookmarks may stay silent after a probe found a newer version. Then
+    /// a list shows whether the watch is deaf. Default: 10 s.
     pub deaf_after: Duration,
-    /// How far apart such lists are, at least. Default: 10 min.
+    /// The least time between two such lists. Default: 10 min.
     pub silent_list_interval: Duration,
-    /// The least time that three successful discoveries without the resource must span before the resource
-    /// counts as removed. Default: 30 s.
+    /// The least time that three successful discoveries without the resource must span before the
+    /// resource counts as removed. Default: 30 s.
     pub absence_span: Duration,
-    /// Whether a malformed or undecodable frame shows as [`State::Degraded`] at its first occurrence, and no item of a
-    /// list is ever left out. Default: false.
+    /// Whether a malformed or undecodable frame shows as [`State::Degraded`] at its first
+    /// occurrence, and no item of a list is ever left out. Default: false.
     pub strict: bool,
     /// The seed of all jitter.
     pub seed: u64,
@@ -98,35 +103,37 @@ impl Default for ReflectorConfig {
     }
 }
 
-/// What the driver does next. At most one list or watch is open at a time; probes and discoveries run beside
-/// it, at most one of each.
+/// What the driver must do next. At most one list or watch is open at a time. Probes and
+/// discoveries run beside it, at most one of each.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// Open a list, or ask for its next page.
+pub(crate) enum Action {
+    /// Open a list, or request its next page.
     List(ListRequest),
     /// Open a watch.
     Watch(WatchRequest),
-    /// Drop the open list or watch; nothing that still arrives from it may be handed in.
+    /// Close the open list or watch. Input that still arrives from it must not be passed in.
     Close,
-    /// Send this list beside the open watch and answer with [`Input::Probed`]. Replaces a probe still under way.
+    /// Send this list while the watch stays open, and pass the result in as [`Input::Probed`].
+    /// Replaces a probe in progress.
     Probe(ListRequest),
-    /// Ask discovery of the group and version whether the resource is there; answer with [`Input::Discovered`].
-    /// Replaces a discovery still under way.
+    /// Ask discovery of the group and version whether the resource is served, and pass the result
+    /// in as [`Input::Discovered`]. Replaces a discovery in progress.
     Discover,
     /// The items that follow belong to a complete new list: stage them.
     BeginReplace {
-        /// Whether an equal UID and version mean an equal object. If not, the server's history may have been
-        /// replaced and every object is to be taken anew.
+        /// Whether equal UID and version imply an equal object. If not, the server's history may
+        /// have been replaced, and every object is decoded again.
         shortcut: bool,
-        /// Whether items that cannot be read are left out, where it is known where they end: lists with them have
-        /// failed. What was listed before stays for an item whose key can be read (G30).
+        /// Whether to leave out unreadable items whose end is known: earlier lists failed on them.
+        /// If the key of an item can be read, the store keeps the last state of its object (G30).
         skip_unreadable: bool,
     },
     /// The staged list is complete: publish it in one step.
     FinishReplace {
         /// The version of the list.
         version: ResourceVersion,
-        /// Whether the server's history was replaced since the list before (an etcd restored).
+        /// Whether the server's history was replaced since the previous list, such as by an etcd
+        /// restore.
         history_changed: bool,
     },
     /// Drop what was staged since [`Action::BeginReplace`].
@@ -144,11 +151,11 @@ pub struct ListRequest {
     pub version_match: Option<VersionMatch>,
     /// `limit`.
     pub limit: Option<u32>,
-    /// `continue`: the token of the page before. Version and match are absent then.
+    /// `continue`: the token of the previous page. Version and match are absent then.
     pub continue_token: Option<String>,
 }
 
-/// How a list's version is meant.
+/// How the server interprets the version of a list request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum VersionMatch {
@@ -169,37 +176,40 @@ impl VersionMatch {
 /// A WATCH, always with bookmarks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchRequest {
-    /// `resourceVersion`: not sent when unset, which only a streaming list does.
+    /// `resourceVersion`: not sent when unset, which occurs only for streaming lists.
     pub version: ResourceVersion,
-    /// `sendInitialEvents`: the watch begins with a list. Goes with `resourceVersionMatch=NotOlderThan`.
+    /// `sendInitialEvents`: the watch begins with a list. Goes with
+    /// `resourceVersionMatch=NotOlderThan`.
     pub send_initial_events: bool,
     /// `timeoutSeconds`, in whole seconds.
     pub timeout: Duration,
 }
 
-/// What happened. But for [`Probed`](Self::Probed), [`Discovered`](Self::Discovered) and [`Stop`](Self::Stop)
-/// every input is about the list or watch that is open; the machine ignores what does not fit.
+/// What happened. Every input except [`Probed`](Self::Probed) and [`Discovered`](Self::Discovered)
+/// concerns the open list or watch. Input that does not fit is ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Input {
-    /// The response's headers are there, with a 2xx status.
+pub(crate) enum Input {
+    /// The response headers arrived, with a 2xx status.
     Opened,
     /// Bytes of the body arrived, of whatever kind: a sign of life.
     Received {
         /// How many.
         bytes: usize,
     },
-    /// The list under way has this many items staged by now, all pages together. For the status only.
+    /// The number of items that the list in progress has so far, over all pages. Only for the
+    /// status.
     Progress {
         /// How many.
         items: usize,
     },
-    /// The list under way has an object of this version, above the one that the store stands at: the oldest such
-    /// object. Told before the end of the list, if there is one.
+    /// The oldest version among the objects of the list in progress that is newer than the store's.
+    /// Sent before the end of the list, if there is such an object.
     Missed {
         /// The object's version.
         version: ResourceVersion,
     },
-    /// A LIST's response is complete and its items are staged. The response is over: no `Closed` follows.
+    /// A LIST's response is complete and its items are staged. The response is over: no `Closed`
+    /// follows.
     PageEnd {
         /// The list's `resourceVersion`.
         version: ResourceVersion,
@@ -210,8 +220,7 @@ pub enum Input {
         /// How many items the page had.
         items: usize,
     },
-    /// An ADDED, MODIFIED or DELETED was applied whole: to the staged list before the end of the initial
-    /// events, else to the store.
+    /// An ADDED, MODIFIED or DELETED was applied to the store. Ignored while a list is staged.
     Event {
         /// The object's version.
         version: ResourceVersion,
@@ -225,46 +234,80 @@ pub enum Input {
     },
     /// The body of a watch ended cleanly. The request is over.
     Closed,
-    /// The request could not be opened, was answered with another status than 2xx, sent an ERROR event, broke,
-    /// or sent a frame that cannot be used. It is over: the driver drops it without being told to.
+    /// The request could not be opened, got a status other than 2xx, sent an ERROR event, broke, or
+    /// sent an unusable frame. It is over; the driver closes it without an [`Action::Close`].
     Failed(Failure),
-    /// The answer to [`Action::Probe`]: the version of the list.
+    /// The result of [`Action::Probe`]: the version of the list.
     Probed(Result<ResourceVersion, Failure>),
-    /// The answer to [`Action::Discover`]: whether the resource is among those of its group and version. Where
-    /// the group or version is not served at all the answer is `Ok(false)`.
+    /// The result of [`Action::Discover`]: whether discovery lists the resource in its group and
+    /// version. `Ok(false)` if the group or version is not served at all.
     Discovered(Result<bool, Failure>),
-    /// End.
-    Stop,
 }
 
 /// Why something failed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize)]
 #[error("{message}")]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Failure {
-    /// What kind of failure, which decides what is done about it.
+    /// The kind of failure, which decides how it is handled.
     pub kind: FailureKind,
+    /// The HTTP status code, if a server answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<u16>,
+    /// The reason in the server's `Status`, such as `Forbidden`; empty where there is none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
     /// What happened, in words; safe to show and to log.
     pub message: String,
     /// The server's `Retry-After`.
+    #[serde(skip)]
     pub retry_after: Option<Duration>,
 }
 
 impl Failure {
-    /// A failure without `Retry-After`.
+    /// A failure without a response of a server.
     #[must_use]
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), retry_after: None }
+        Self { kind, code: None, reason: String::new(), message: message.into(), retry_after: None }
+    }
+
+    /// The failure that a server's `Status` describes, with a readable `message`.
+    #[must_use]
+    pub fn of_status(status: &Status, message: impl Into<String>) -> Self {
+        let kind = match status.code {
+            _ if status.is_too_large_resource_version() => FailureKind::TooLargeVersion,
+            _ if status.is_expired() => FailureKind::Expired,
+            401 => FailureKind::Unauthorized,
+            403 => FailureKind::Forbidden,
+            404 => FailureKind::NotFound,
+            429 => FailureKind::TooManyRequests,
+            400 | 405 | 406 | 415 | 422 => FailureKind::Invalid,
+            500..=599 => FailureKind::Server,
+            _ => FailureKind::Other,
+        };
+        Self {
+            kind,
+            code: Some(status.code).filter(|code| *code != 0),
+            reason: status.reason.clone(),
+            message: message.into(),
+            retry_after: status
+                .retry_after_seconds
+                .map(|seconds| Duration::from_secs(seconds.into())),
+        }
     }
 }
 
-/// Kinds of [`Failure`], as far as the machine treats them differently.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// Kinds of [`Failure`] that are handled differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub enum FailureKind {
     /// The connection was refused.
     Refused,
     /// The connection failed or broke.
     Transport,
-    /// Something took too long.
+    /// A timeout expired.
     Timeout,
     /// 410, or the reason `Expired` or `Gone`, as a status or in an ERROR event.
     Expired,
@@ -284,9 +327,9 @@ pub enum FailureKind {
     Server,
     /// A truncated, malformed or oversized frame.
     Malformed,
-    /// A list of which nothing can be decoded; with `strict`, any object that cannot be.
+    /// A list without a decodable object; with `strict`, any undecodable object.
     Undecodable,
-    /// An open watch kept silent about what a list shows. Found by the machine, never told to it.
+    /// An open watch did not send changes that a list has. Detected by the machine, never an input.
     Deaf,
     /// Anything else.
     Other,
@@ -314,7 +357,7 @@ impl fmt::Display for FailureKind {
     }
 }
 
-/// Where a reflector stands. Times are on the clock of `now`.
+/// The state of a reflector. Times are on the clock of `now`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     /// Not polled yet.
@@ -325,46 +368,46 @@ pub enum State {
         streaming: bool,
         /// Items staged so far.
         items: usize,
-        /// How many more the server says there are.
+        /// How many more items there are, according to the server.
         remaining: Option<u64>,
-        /// Lists since the delay between them last started anew.
+        /// The number of lists that were delayed since their backoff was last reset.
         attempt: u32,
     },
     /// A watch is open.
     Watching {
-        /// The version that the store stands at.
+        /// The version of the store.
         version: ResourceVersion,
-        /// Since when, not counting that watches end at their own timeout and are reopened.
+        /// Since when. A watch that ends at its own timeout and is reopened does not change it.
         since: Duration,
         /// When the last event or bookmark came.
         last_event: Option<Duration>,
     },
-    /// Something failed and is tried again. Lasts until the next watch is open or a list begins.
+    /// A request failed and will be retried. Lasts until the next watch is open or a list begins.
     BackingOff {
         /// What failed.
         cause: Failure,
-        /// Which one in a row it was: of the watches if a watch is tried again, else of the lists.
+        /// The number of attempts since the backoff was reset: that of watches if a watch is
+        /// retried, else that of lists.
         attempt: u32,
-        /// When it is tried again.
+        /// When the next attempt is made.
         until: Duration,
     },
-    /// The server answered 404: waiting for the resource to be there.
+    /// The server answered 404: waiting until the resource is served.
     Unavailable {
-        /// The answer.
+        /// The 404.
         cause: Failure,
-        /// How often in a row discovery succeeded without the resource.
+        /// The number of consecutive discoveries without the resource.
         absent: u32,
-        /// When discovery is asked next.
+        /// When the next discovery is made.
         until: Duration,
     },
-    /// The server keeps sending what cannot be used, or watches keep failing; the store stands at its last good
-    /// state, or at the last list. In the second case it lasts until a watch delivers something or lives.
+    /// The server keeps sending unusable data, or watches keep failing. The store keeps its last
+    /// good state, or that of the last list. In the second case it lasts until a watch delivers
+    /// something or is healthy.
     Degraded {
-        /// What cannot be used, or why there is no watch.
+        /// Which data cannot be used, or why there is no watch.
         cause: Failure,
-        /// When it is tried again.
+        /// When the next attempt is made.
         until: Duration,
     },
-    /// Stopped, for good.
-    Stopped,
 }

@@ -4,19 +4,19 @@ use std::cmp::Ordering;
 use std::time::Duration;
 
 use super::{
-    Action, Failure, FailureKind, Input, ListRequest, Next, Phase, Reflector, ReflectorConfig, State,
-    Trouble, VersionMatch, WatchRequest,
+    Action, Failure, FailureKind, Input, ListRequest, Mode, Next, Reflector, ReflectorConfig,
+    State, Trouble, VersionMatch, WatchRequest,
 };
 use crate::ResourceVersion;
 
-/// A watch that ends before this without a frame was of no more use than one that could not be opened.
+/// A watch that ends before this without a frame counts as one that could not be opened.
 const SHORT: Duration = Duration::from_secs(1);
-/// How many bookmarks may be missed.
+/// How many missed bookmarks mean a dead connection.
 const MISSED_BOOKMARKS: u32 = 3;
-/// How long a watch that was resumed may speak before the probe or the list that is due is asked for. Shorter than the life
-/// of watches that something on the way ends and that count as healthy.
+/// How long a resumed watch has to send something before a due probe or list is sent. Shorter than
+/// the life of watches that a proxy ends, but that count as healthy.
 const RESUME_GRACE: Duration = Duration::from_secs(2);
-/// How early an end still counts as the watch's own timeout, at most.
+/// How much earlier, at most, an end still counts as the watch's own timeout.
 const OWN_TIMEOUT_SLACK: Duration = Duration::from_secs(5);
 
 /// An open watch.
@@ -31,7 +31,7 @@ pub(super) struct Watching {
     heard: bool,
     /// Whether a bookmark came.
     bookmarked: bool,
-    /// Whether it goes on from a streaming list.
+    /// Whether it continues a streaming list.
     after_list: bool,
     probe: Option<Probe>,
 }
@@ -43,7 +43,7 @@ struct Probe {
     answered: bool,
 }
 
-/// The server has a newer version than a silent watch: a list is to show whether it is deaf.
+/// A silent watch that may be deaf, since the server has a newer version. A list will show it.
 #[derive(Debug)]
 pub(super) struct Suspicion {
     version: ResourceVersion,
@@ -68,16 +68,16 @@ enum End {
     Lived,
 }
 
-/// What tells when to probe; a watch that ends and is resumed does not interrupt it.
+/// When to probe. Not reset when a watch ends and is resumed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Quiet {
     /// Since when nothing came and no probe was sent.
     pub(super) since: Duration,
-    /// What a probe's answer asked for.
+    /// The end of the `Retry-After` of a probe's response.
     no_probe_before: Duration,
 }
 
-/// Where a watch sent something that cannot be read, and how often.
+/// The version after which watches sent a malformed frame, and how often.
 #[derive(Debug)]
 pub(super) struct MalformedAt {
     version: ResourceVersion,
@@ -101,7 +101,14 @@ impl Watching {
     /// A watch whose stream has just sent the last of its initial events.
     pub(super) fn after_list(now: Duration, timeout: Duration, asked: Duration) -> Self {
         let live_since = Some(now);
-        Self { asked, live_since, heard: true, bookmarked: true, after_list: true, ..Self::new(now, timeout) }
+        Self {
+            asked,
+            live_since,
+            heard: true,
+            bookmarked: true,
+            after_list: true,
+            ..Self::new(now, timeout)
+        }
     }
 
     fn unopened_at(&self, config: &ReflectorConfig) -> Duration {
@@ -125,7 +132,7 @@ impl Watching {
         due.max(live_since.saturating_add(grace)).max(quiet.no_probe_before)
     }
 
-    /// Whether an end at `now` is the one that was asked for.
+    /// Whether an end at `now` is the watch's own timeout.
     fn is_own_timeout(&self, now: Duration) -> bool {
         let slack = OWN_TIMEOUT_SLACK.min(self.timeout / 10);
         now.saturating_sub(self.asked).saturating_add(slack) >= self.timeout
@@ -147,13 +154,13 @@ impl Reflector {
             .min(self.healthy_at(live_since))
     }
 
-    /// Until when a watch that is suspected to be deaf may prove that it is not.
+    /// Until when a watch that is suspected to be deaf may show that it is not.
     fn suspected_until(&self, live_since: Duration) -> Duration {
         let until = self.suspicion.as_ref().map_or(Duration::MAX, |suspicion| suspicion.until);
         until.max(live_since.saturating_add(RESUME_GRACE))
     }
 
-    /// When a watch that lives ends [`State::Degraded`].
+    /// When an open watch becomes healthy and ends [`State::Degraded`].
     fn healthy_at(&self, live_since: Duration) -> Duration {
         match self.trouble.degraded {
             Some(_) => live_since.saturating_add(self.config.healthy_after),
@@ -168,22 +175,26 @@ impl Reflector {
         }
         self.wait_for(now, Next::Watch, now);
         if let Some(cause) = self.last_failure.clone() {
-            // What it asked for is over.
+            // Its `Retry-After` is over.
             self.show_waiting(now, Failure { retry_after: None, ..cause });
         }
     }
 
-    /// Opens a watch from where the store stands.
+    /// Opens a watch at the version of the store.
     pub(super) fn start_watch(&mut self, now: Duration) {
         let timeout = self.draw_timeout();
         let version = self.version.clone();
-        self.actions.push_back(Action::Watch(WatchRequest { version, send_initial_events: false, timeout }));
-        self.phase = Phase::Watching(Watching::new(now, timeout));
+        self.actions.push_back(Action::Watch(WatchRequest {
+            version,
+            send_initial_events: false,
+            timeout,
+        }));
+        self.mode = Mode::Watching(Watching::new(now, timeout));
     }
 
     /// A streaming list has become a watch.
     pub(super) fn watch_is_open(&mut self, now: Duration, watch: Watching) {
-        self.phase = Phase::Watching(watch);
+        self.mode = Mode::Watching(watch);
         self.trouble = Trouble::default();
         self.last_event = Some(now);
         self.show_watching(now);
@@ -197,11 +208,12 @@ impl Reflector {
             return;
         }
         let since = if let State::Watching { since, .. } = self.state { since } else { now };
-        self.state = State::Watching { version: self.version.clone(), since, last_event: self.last_event };
+        self.state =
+            State::Watching { version: self.version.clone(), since, last_event: self.last_event };
     }
 
     pub(super) fn on_watching(&mut self, now: Duration, input: Input) {
-        let Phase::Watching(watch) = &mut self.phase else { return };
+        let Mode::Watching(watch) = &mut self.mode else { return };
         watch.last_sign = now;
         match input {
             Input::Opened => {
@@ -227,13 +239,17 @@ impl Reflector {
                 self.open = false;
                 self.watch_failed(now, failure);
             }
-            _ => {}
+            Input::Progress { .. }
+            | Input::Missed { .. }
+            | Input::PageEnd { .. }
+            | Input::Probed(_)
+            | Input::Discovered(_) => {}
         }
     }
 
-    /// The store stands at `version`: the last one counts, even where it is not the largest.
+    /// Sets the version of the store to that of the latest event, even if it is not the largest.
     fn advance(&mut self, now: Duration, version: ResourceVersion) {
-        let Phase::Watching(watch) = &mut self.phase else { return };
+        let Mode::Watching(watch) = &mut self.mode else { return };
         watch.heard = true;
         self.trouble = Trouble::default();
         self.suspicion = None;
@@ -246,18 +262,19 @@ impl Reflector {
     }
 
     pub(super) fn watching_on_time(&mut self, now: Duration) {
-        let Phase::Watching(watch) = &self.phase else { return };
+        let Mode::Watching(watch) = &self.mode else { return };
         let live_since = watch.live_since;
         if live_since.is_some_and(|since| now >= self.healthy_at(since)) {
             self.trouble.degraded = None;
             self.show_watching(now);
         }
         let is_suspected = live_since.is_some_and(|since| now >= self.suspected_until(since));
-        let Phase::Watching(watch) = &mut self.phase else { return };
+        let Mode::Watching(watch) = &mut self.mode else { return };
         let Some(live_since) = watch.live_since else {
             if now >= watch.unopened_at(&self.config) {
                 self.actions.push_back(Action::Close);
-                let failure = Failure::new(FailureKind::Timeout, "the watch was not answered in time");
+                let failure =
+                    Failure::new(FailureKind::Timeout, "the watch was not answered in time");
                 self.watch_failed(now, failure);
             }
             return;
@@ -275,7 +292,7 @@ impl Reflector {
             self.has_watched(now.saturating_sub(live_since));
             self.actions.push_back(Action::Close);
             self.checked = Some(now);
-            // Whether it lived or was deaf, the list says.
+            // The list shows whether the watch lived or was deaf.
             self.relist.silent = Some(SilentWatch { version: suspicion.version, asked });
             self.relist.plain = true;
             self.start_list(now);
@@ -295,10 +312,10 @@ impl Reflector {
     pub(super) fn on_probed(&mut self, now: Duration, answer: Result<ResourceVersion, Failure>) {
         let wanted = self.obeyed(answer.as_ref().err().and_then(|failure| failure.retry_after));
         self.quiet.no_probe_before = self.quiet.no_probe_before.max(now.saturating_add(wanted));
-        let Phase::Watching(watch) = &mut self.phase else { return };
+        let Mode::Watching(watch) = &mut self.mode else { return };
         let Some(probe) = watch.probe.as_mut().filter(|probe| !probe.answered) else { return };
         probe.answered = true;
-        // What came since the question may have come from the history that the answer is about.
+        // Data received since the probe was sent may be of the same history as its response.
         if watch.last_sign > probe.asked {
             return;
         }
@@ -315,10 +332,18 @@ impl Reflector {
         self.relist.newest = true;
         self.relist.distrust = true;
         self.relist.history_changed = true;
-        self.start_list(now);
+        if self.lists.due <= now {
+            return self.start_list(now);
+        }
+        self.wait_for(now, Next::List, now);
+        let message = "a probe found another history than that of the watch";
+        let failure = Failure::new(FailureKind::Other, message);
+        self.note_failure(&failure);
+        self.show_waiting(now, failure);
     }
 
-    /// A silent watch may be deaf: the server has `version`, and no bookmark says that this is of others.
+    /// Suspects a silent watch to be deaf: the server has the newer `version`. Without bookmarks,
+    /// that may or may not be a change that the watch should have sent.
     fn suspect(&mut self, now: Duration, version: ResourceVersion) {
         let interval = self.config.silent_list_interval;
         let checked = self.checked.is_some_and(|checked| now.saturating_sub(checked) < interval);
@@ -329,7 +354,7 @@ impl Reflector {
         self.suspicion = Some(Suspicion { version, until });
     }
 
-    /// Whether the watch before a list was deaf: it kept silent about what the list has.
+    /// Returns a failure if the watch before a list was deaf: it did not send what the list has.
     pub(super) fn judge_silence(
         &mut self,
         now: Duration,
@@ -341,14 +366,15 @@ impl Reflector {
             self.watch_lived();
             return None;
         }
-        let message = "the watch is deaf: it was silent about changes that a list has, and sent no bookmark";
+        let message =
+            "the watch is deaf: it was silent about changes that a list has, and sent no bookmark";
         let failure = Failure::new(FailureKind::Deaf, message);
         self.watch_is_useless(now, silent.asked, &failure);
         Some(failure)
     }
 
     fn watch_closed(&mut self, now: Duration) {
-        let Phase::Watching(watch) = &self.phase else { return };
+        let Mode::Watching(watch) = &self.mode else { return };
         let lived = now.saturating_sub(watch.asked);
         let useful = watch.heard || watch.lived(now) >= Some(SHORT);
         if watch.is_own_timeout(now) && useful {
@@ -360,7 +386,7 @@ impl Reflector {
     }
 
     fn watch_failed(&mut self, now: Duration, failure: Failure) {
-        let Phase::Watching(watch) = &self.phase else { return };
+        let Mode::Watching(watch) = &self.mode else { return };
         let opened = watch.live_since.is_some();
         let end = self.watch_is_over(now, Some(&failure));
         let is_unread = matches!(failure.kind, FailureKind::Malformed | FailureKind::Undecodable);
@@ -374,21 +400,28 @@ impl Reflector {
             | FailureKind::Refused
             | FailureKind::Transport
             | FailureKind::Timeout => self.back_off(now, failure, Next::Watch),
-            // As an answer, not as an ERROR event.
+            // As a response status, not as an ERROR event.
             FailureKind::Unauthorized | FailureKind::Forbidden | FailureKind::Server if !opened => {
                 self.back_off(now, failure, Next::Watch);
             }
-            _ => self.back_off(now, failure, Next::List),
+            FailureKind::Unauthorized
+            | FailureKind::Forbidden
+            | FailureKind::Server
+            | FailureKind::Expired
+            | FailureKind::TooLargeVersion
+            | FailureKind::Invalid
+            | FailureKind::Deaf
+            | FailureKind::Other => self.back_off(now, failure, Next::List),
         }
     }
 
-    /// A watch of a degraded informer failed: it goes on with watches, and lists now and then.
+    /// Handles a failed watch of a degraded informer: it retries watches, and lists occasionally.
     fn watch_failed_again(&mut self, now: Duration, failure: Failure) {
         match failure.kind {
             FailureKind::NotFound => self.become_unavailable(now, failure),
             FailureKind::Expired => self.back_off(now, failure, Next::List),
             kind if self.list_is_wanted(now, kind) => {
-                // What keeps watches from being served keeps streaming lists from it, too.
+                // A streaming list is a watch, and would probably fail for the same reason.
                 self.relist.plain = true;
                 self.back_off(now, failure, Next::List);
             }
@@ -412,19 +445,20 @@ impl Reflector {
         }
     }
 
-    /// Whether the watch from where the store stands sent what cannot be read more than once.
+    /// Whether watches at the version of the store sent malformed frames more than once.
     pub(super) fn malformed_twice(&self) -> bool {
         self.malformed.as_ref().is_some_and(|at| at.times > 1 && at.version == self.version)
     }
 
-    /// What a watch leaves behind, however it ended.
+    /// Updates backoffs and failure counts after a watch, and classifies how it ended.
     fn watch_is_over(&mut self, now: Duration, failure: Option<&Failure>) -> End {
-        let Phase::Watching(watch) = &self.phase else { return End::Early };
+        let Mode::Watching(watch) = &self.mode else { return End::Early };
         let (asked, heard, after_list, lived) =
             (watch.asked, watch.heard, watch.after_list, watch.lived(now));
-        // An ERROR event is a frame, and so is one that cannot be read.
-        let framed =
-            |failure: &Failure| !matches!(failure.kind, FailureKind::Transport | FailureKind::Timeout);
+        // An ERROR event is a frame, and so is a malformed one.
+        let framed = |failure: &Failure| {
+            !matches!(failure.kind, FailureKind::Transport | FailureKind::Timeout)
+        };
         let framed = lived.is_some() && (heard || failure.is_some_and(framed));
         self.has_watched(lived.unwrap_or_default());
         match (lived, failure) {
@@ -451,7 +485,8 @@ impl Reflector {
         }
     }
 
-    /// Enough of watching, by however many watches, lets the delay of lists start anew.
+    /// Adds to the time that watches were open, and resets the backoff of lists once that is
+    /// enough.
     fn has_watched(&mut self, lived: Duration) {
         self.watched = self.watched.saturating_add(lived);
         if self.watched >= self.config.lists_restart_after {
@@ -459,7 +494,7 @@ impl Reflector {
         }
     }
 
-    /// A watch was open long enough: whatever went wrong before is over.
+    /// A watch was healthy: resets the backoff of watches and forgets their failures.
     fn watch_lived(&mut self) {
         self.trouble = Trouble::default();
         self.watches.backoff.reset();

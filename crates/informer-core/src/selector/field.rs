@@ -10,9 +10,10 @@ use super::{Grammar, Operator, ParseSelectorError};
 
 /// A field selector: requirements that must all hold for an object's fields.
 ///
-/// `metadata.name=x,spec.nodeName!=y`, with `=`, `==` or `!=`, joined by commas. In values a backslash
-/// escapes `\`, `,` and `=`; white space counts. The empty text selects everything. An absent field has the
-/// empty value. Field paths here have no white space, `=`, `!`, `,` or `\`, which no field of Kubernetes has.
+/// `metadata.name=x,spec.nodeName!=y`, with `=`, `==` or `!=`, joined by commas. In values a
+/// backslash escapes `\`, `,` and `=`; white space counts. The empty text selects everything. An
+/// absent field has the empty value. Field paths here have no white space, `=`, `!`, `,` or `\`,
+/// which no field of Kubernetes has.
 ///
 /// `a==b` is kept as `a=b`; requirements are sorted and repeated ones dropped.
 ///
@@ -48,7 +49,7 @@ impl FieldSelector {
     /// This selector, requiring also that the field at `path` is `value`.
     ///
     /// # Errors
-    /// When `path` is no field path; the error's text is `path=value`.
+    /// If `path` is not a field path; the error's text is `path=value`.
     pub fn with_equal(mut self, path: &str, value: &str) -> Result<Self, ParseSelectorError> {
         let requirement = FieldRequirement::new(path, Operator::Equals, value.to_owned());
         check_path(path, 0, &requirement.to_string())?;
@@ -67,11 +68,13 @@ impl FieldSelector {
     /// The value that the field at `path` must have, from its first `=` requirement.
     #[must_use]
     pub fn required_value(&self, path: &str) -> Option<&str> {
-        let names_value = |it: &&FieldRequirement| it.field == path && it.operator == Operator::Equals;
+        let names_value =
+            |it: &&FieldRequirement| it.field == path && it.operator == Operator::Equals;
         self.requirements.iter().find(names_value).map(FieldRequirement::value)
     }
 
-    /// Whether fields match, given by what `lookup` returns for a path (`None`: absent, that is empty).
+    /// Whether fields match. `lookup` returns the value for a path; `None` (absent) counts as
+    /// empty.
     pub fn matches<'v>(&self, lookup: impl Fn(&str) -> Option<Cow<'v, str>>) -> bool {
         self.requirements.iter().all(|it| it.matches(&lookup(&it.field).unwrap_or_default()))
     }
@@ -136,13 +139,13 @@ impl FieldRequirement {
         self.operator
     }
 
-    /// What the field is compared with, without escapes.
+    /// The value that the field is compared with, without escapes.
     #[must_use]
     pub fn value(&self) -> &str {
         &self.value
     }
 
-    /// Whether an object matches whose [`field`](Self::field) is `value` (empty: it lacks it).
+    /// Whether an object whose [`field`](Self::field) is `value` matches; an absent field is empty.
     #[must_use]
     pub fn matches(&self, value: &str) -> bool {
         (self.value == value) == (self.operator == Operator::Equals)
@@ -167,8 +170,8 @@ impl fmt::Display for FieldRequirement {
     }
 }
 
-/// The field of `object` at `path` (members joined by dots) as a field selector compares it: a string, or a
-/// number or boolean as written; empty where there is none of these.
+/// The field of `object` at `path` (members joined by dots) as a field selector compares it: a
+/// string, or a number or boolean as written; otherwise empty.
 ///
 /// # Examples
 /// ```
@@ -191,7 +194,7 @@ pub fn field_value<'v>(object: &'v Value, path: &str) -> Cow<'v, str> {
 
 const FIELD_PATH: &str = "a field path such as spec.nodeName";
 
-/// Where the term that begins at `start` ends: at the next comma without a backslash before it.
+/// The end of the term that begins at `start`: the next comma without a backslash before it.
 fn term_end(text: &str, start: usize) -> usize {
     let mut escaped = false;
     for (at, byte) in text.bytes().enumerate().skip(start) {
@@ -205,9 +208,14 @@ fn term_end(text: &str, start: usize) -> usize {
     text.len()
 }
 
-fn parse_term(text: &str, start: usize, end: usize) -> Result<FieldRequirement, ParseSelectorError> {
+fn parse_term(
+    text: &str,
+    start: usize,
+    end: usize,
+) -> Result<FieldRequirement, ParseSelectorError> {
     let term = &text[start..end];
-    let ends_path = |(at, character): &(usize, char)| *character == '=' || term[*at..].starts_with("!=");
+    let ends_path =
+        |(at, character): &(usize, char)| *character == '=' || term[*at..].starts_with("!=");
     let path_end = term.char_indices().find(ends_path).map_or(term.len(), |(at, _)| at);
     let (path, rest) = term.split_at(path_end);
     check_path(path, start, text)?;
@@ -221,9 +229,10 @@ fn parse_term(text: &str, start: usize, end: usize) -> Result<FieldRequirement, 
     Ok(FieldRequirement::new(path, operator, value))
 }
 
-/// Checks the path that stands at `start` in `text`.
+/// Checks the path that is at `start` in `text`.
 fn check_path(path: &str, start: usize, text: &str) -> Result<(), ParseSelectorError> {
-    let is_wrong = |character: char| character.is_whitespace() || matches!(character, '=' | '!' | ',' | '\\');
+    let is_wrong =
+        |character: char| character.is_whitespace() || matches!(character, '=' | '!' | ',' | '\\');
     match path.find(is_wrong) {
         None if path.is_empty() => Err(error(text, start, FIELD_PATH)),
         None => Ok(()),

@@ -10,9 +10,9 @@ mod parse;
 
 /// A label selector: requirements that must all hold for an object's labels.
 ///
-/// Parses the whole Kubernetes grammar: `a=b`, `a==b`, `a!=b`, `a in (x,y)`, `a notin (x,y)`, `a` (the key
-/// exists), `!a`, `a>1`, `a<5`, joined by commas. The empty text selects everything. As in Kubernetes,
-/// `!=` and `notin` hold for objects that lack the key.
+/// Parses the whole Kubernetes grammar: `a=b`, `a==b`, `a!=b`, `a in (x,y)`, `a notin (x,y)`, `a`
+/// (the key exists), `!a`, `a>1`, `a<5`, joined by commas. The empty text selects everything. As in
+/// Kubernetes, `!=` and `notin` hold for objects that lack the key.
 ///
 /// `a==b` is kept as `a=b`; requirements and values are sorted and repeated ones dropped.
 ///
@@ -52,7 +52,7 @@ impl LabelSelector {
     /// This selector, requiring also that the label `key` is `value`.
     ///
     /// # Errors
-    /// When `key` is no label key or `value` no label value; the error's text is `key=value`.
+    /// If `key` is not a label key or `value` not a label value; the error's text is `key=value`.
     pub fn with_equal(self, key: &str, value: &str) -> Result<Self, ParseSelectorError> {
         Ok(self.with(Requirement::equal(key, value)?))
     }
@@ -66,7 +66,7 @@ impl LabelSelector {
         self
     }
 
-    /// What both selectors require.
+    /// A selector with the requirements of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         other.requirements.into_iter().fold(self, Self::with)
@@ -78,17 +78,8 @@ impl LabelSelector {
         &self.requirements
     }
 
-    /// The values one of which the label `key` must have: of the first `=` or `in` requirement on it.
-    ///
-    /// `None` where no requirement names its values, so that an index over `key` is of no use.
-    #[must_use]
-    pub fn required_values(&self, key: &str) -> Option<&[String]> {
-        let names_values =
-            |it: &&Requirement| it.key == key && matches!(it.operator, Operator::Equals | Operator::In);
-        self.requirements.iter().find(names_values).map(Requirement::values)
-    }
-
-    /// Whether labels match, given by what `lookup` returns for a key (`None`: the object lacks it).
+    /// Whether labels match. `lookup` returns the value for a key, or `None` if the object lacks
+    /// it.
     pub fn matches<'v>(&self, lookup: impl Fn(&str) -> Option<&'v str>) -> bool {
         self.requirements.iter().all(|requirement| requirement.matches(lookup(&requirement.key)))
     }
@@ -134,13 +125,19 @@ pub struct Requirement {
 }
 
 impl Requirement {
-    /// That the label `key` is `value`.
+    /// Requires that the label `key` is `value`.
     ///
     /// # Errors
-    /// When `key` is no label key or `value` no label value; the error's text is `key=value`.
+    /// If `key` is not a label key or `value` not a label value; the error's text is `key=value`.
     pub fn equal(key: &str, value: &str) -> Result<Self, ParseSelectorError> {
         let error = |offset, expected, found| {
-            ParseSelectorError::new(Grammar::Label, &format!("{key}={value}"), offset, expected, found)
+            ParseSelectorError::new(
+                Grammar::Label,
+                &format!("{key}={value}"),
+                offset,
+                expected,
+                found,
+            )
         };
         if !syntax::is_label_key(key) {
             return Err(error(0, syntax::LABEL_KEY, key));
@@ -163,14 +160,15 @@ impl Requirement {
         self.operator
     }
 
-    /// What it is compared with, sorted: one value or more for `in` and `notin`, none for `Exists` and
-    /// `DoesNotExist`, else one.
+    /// The values that it is compared with, sorted: at least one for `in` and `notin`, none for
+    /// `Exists` and `DoesNotExist`, else one.
     #[must_use]
     pub fn values(&self) -> &[String] {
         &self.values
     }
 
-    /// Whether an object matches whose label [`key`](Self::key) is `value` (`None`: it lacks it).
+    /// Whether an object whose label [`key`](Self::key) is `value` matches; `None` if it lacks the
+    /// label.
     #[must_use]
     pub fn matches(&self, value: Option<&str>) -> bool {
         let listed = |value: &str| self.values.iter().any(|it| it == value);
@@ -184,7 +182,7 @@ impl Requirement {
         }
     }
 
-    /// The object's value and this requirement's bound, where both are integers.
+    /// The object's value and this requirement's bound, if both are integers.
     fn numbers(&self, value: Option<&str>) -> Option<(i64, i64)> {
         Some((value?.parse().ok()?, self.values.first()?.parse().ok()?))
     }

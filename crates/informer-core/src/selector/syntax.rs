@@ -1,4 +1,4 @@
-//! What Kubernetes accepts as a label key and a label value.
+//! The syntax of label keys and label values in Kubernetes.
 
 /// The rule of [`is_label_key`], in words that follow "expected".
 pub(super) const LABEL_KEY: &str = "a label key ([prefix/]name; the name at most 63 letters, digits, '-', '_' or '.', \
@@ -26,7 +26,9 @@ pub(super) fn is_label_value(value: &str) -> bool {
 fn is_name(name: &str) -> bool {
     name.len() <= MAX_NAME
         && has_alphanumeric_ends(name)
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
 }
 
 fn is_dns_subdomain(prefix: &str) -> bool {
@@ -37,7 +39,7 @@ fn is_dns_subdomain(prefix: &str) -> bool {
         })
 }
 
-/// Also says no to the empty text.
+/// Returns false for the empty text, too.
 fn has_alphanumeric_ends(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.first().is_some_and(u8::is_ascii_alphanumeric)
@@ -51,8 +53,10 @@ mod tests {
     #[test]
     fn label_keys_are_qualified_names() {
         let longest = "a".repeat(63);
-        let long_prefix =
-            format!("{}/x", ["a".repeat(62), "b".repeat(63), "c".repeat(63), "d".repeat(62)].join("."));
+        let long_prefix = format!(
+            "{}/x",
+            ["a".repeat(62), "b".repeat(63), "c".repeat(63), "d".repeat(62)].join(".")
+        );
         assert_eq!(long_prefix.len(), 253 + 2);
         for good in [
             "a",

@@ -1,4 +1,4 @@
-//! Going through a map in key order.
+//! Iteration in key order.
 
 use std::cmp::Ordering;
 use std::{fmt, slice};
@@ -12,7 +12,7 @@ impl<K, V> SortedMap<K, V> {
         self.seek(|_| Ordering::Greater)
     }
 
-    /// The entries in key order from the first one for which `compare` does not say `Less`.
+    /// The entries in key order, from the first one for which `compare` does not return `Less`.
     pub fn seek(&self, compare: impl Fn(&K) -> Ordering) -> Iter<'_, K, V> {
         let mut branches = Vec::new();
         let mut node = &*self.root;
@@ -23,8 +23,8 @@ impl<K, V> SortedMap<K, V> {
                     return Iter { branches, leaf: entries[at..].iter() };
                 }
                 Node::Branch(children) => {
-                    // Not `child_of`: of several keys that are `Equal`, the first may stand before the child that
-                    // begins with one of them.
+                    // Not `child_of`: if several keys compare `Equal`, the first may be in the
+                    // child before the one that begins with such a key.
                     let at = children[1..].partition_point(|child| compare(&child.first).is_lt());
                     branches.push(children[at + 1..].iter());
                     node = &children[at].node;

@@ -27,7 +27,8 @@ fn assert_same(map: &SortedMap<u16, u32>, model: &BTreeMap<u16, u32>) {
     for key in (0..900).step_by(37) {
         assert_eq!(map.get(&key), model.get(&key));
         assert!(map.seek(|candidate| candidate.cmp(&key)).eq(model.range(key..)));
-        // Many keys may be equal to what is looked for: the keys of a namespace, of an indexed value.
+        // Many keys may be equal to what is looked for: the keys of a namespace, of an indexed
+        // value.
         let hundred = key / 100;
         let from_hundred = map.seek(|candidate| (candidate / 100).cmp(&hundred));
         assert!(from_hundred.eq(model.range(hundred * 100..)));

@@ -1,19 +1,20 @@
-//! Inserting and removing: nodes that a clone holds are copied, split when they are full, and merged when they are sparse.
+//! Inserting and removing: nodes that are shared with a clone are copied, full ones are split, and
+//! sparse ones are merged.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::{Child, Node, SortedMap, WIDTH, child_of};
 
-/// Below this many entries a node is merged into its neighbour if both fit into one.
+/// A node with fewer entries is merged with a neighbour if both fit into one.
 const SPARSE: usize = WIDTH / 4;
 
 impl<K: Ord + Clone, V: Clone> SortedMap<K, V> {
-    /// Sets the value of `key` and returns the one before. The key that is already there stays.
+    /// Sets the value of `key` and returns the previous one. An existing key is not replaced.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         let (old, right) = insert(&mut self.root, key, value, true);
         if let Some(right) = right {
-            // The separator of the first child is never looked at; any key of the map will do.
+            // The separator of the first child is never read; any key of the map will do.
             let first = right.first.clone();
             let left = Child { first, node: Arc::clone(&self.root) };
             self.root = Arc::new(Node::Branch(vec![left, right]));
@@ -24,7 +25,7 @@ impl<K: Ord + Clone, V: Clone> SortedMap<K, V> {
 
     /// Removes the entry of `key`.
     pub fn remove(&mut self, key: &K) -> Option<V> {
-        // Looked for first, so that a miss copies nothing.
+        // Checked first, so that a miss copies no nodes.
         self.get(key)?;
         let removed = remove(&mut self.root, &|candidate: &K| candidate.cmp(key))?;
         self.len -= 1;
@@ -36,8 +37,8 @@ impl<K: Ord + Clone, V: Clone> SortedMap<K, V> {
     }
 }
 
-/// Inserts below `node`; the second value is the new right half if the node had to be split.
-/// `rightmost`: nothing of the map stands right of `node`.
+/// Inserts below `node`; the second value is the new right half if the node was split. `rightmost`:
+/// whether no entry of the map comes after `node`.
 fn insert<K: Ord + Clone, V: Clone>(
     node: &mut Arc<Node<K, V>>,
     key: K,
@@ -87,8 +88,8 @@ fn insert<K: Ord + Clone, V: Clone>(
     }
 }
 
-/// Where to split a full node for an item that goes to `at`. Entries that come in key order, as those of a list do, leave
-/// full nodes behind them.
+/// Where to split a full node for an item at `at`. Entries inserted in key order, such as those of
+/// a list, leave full nodes.
 fn split_point(at: usize, rightmost: bool) -> usize {
     if rightmost && at == WIDTH { WIDTH } else { WIDTH / 2 }
 }
@@ -129,7 +130,8 @@ fn remove<K: Ord + Clone, V: Clone>(
     }
 }
 
-/// Merges the sparse child `at` with a neighbour if one node can hold both; drops it if it is empty.
+/// Merges the sparse child `at` with a neighbour if one node can hold both; drops it if it is
+/// empty.
 fn merge_sparse<K: Ord + Clone, V: Clone>(children: &mut Vec<Child<K, V>>, at: usize) {
     if children[at].node.width() == 0 && children.len() > 1 {
         children.remove(at);
@@ -144,7 +146,8 @@ fn merge_sparse<K: Ord + Clone, V: Clone>(children: &mut Vec<Child<K, V>>, at: u
     match (Arc::make_mut(&mut children[left].node), Arc::unwrap_or_clone(right.node)) {
         (Node::Leaf(into), Node::Leaf(from)) => into.extend(from),
         (Node::Branch(into), Node::Branch(mut from)) => {
-            // The first separator was never maintained; the child's own is the true lower bound.
+            // The first child's separator is not maintained; that of the merged node is the true
+            // lower bound.
             from[0].first = right.first;
             into.extend(from);
         }

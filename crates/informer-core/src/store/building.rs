@@ -1,57 +1,45 @@
-//! Building an index while the writer goes on, in steps as small as wanted (G11).
+//! Builds an index in steps of any size; the store may be written between them (G11).
 
 use super::Store;
 use super::index::{Index, IndexError, Postings};
 use crate::ObjectKey;
 
-/// An index that readers do not have yet.
+/// An index under construction, invisible to readers.
 pub(super) struct Building<T> {
     pub(super) postings: Postings<T>,
-    /// The objects up to this key are filed, and kept so by every write; those behind it are not.
+    /// Objects up to this key are indexed, and every write keeps them so. Later ones are not
+    /// indexed yet.
     filed_to: Option<ObjectKey>,
 }
 
 impl<T> Building<T> {
-    /// Whether a write of `key` has to be filed now, rather than by a later step.
+    /// Whether a write of `key` must update the index now; if not, a later step indexes the object.
     pub(super) fn has_filed(&self, key: &ObjectKey) -> bool {
         self.filed_to.as_ref().is_some_and(|filed_to| key <= filed_to)
     }
 }
 
 impl<T> Store<T> {
-    /// Adds an index and fills it; readers have it, complete, with the next publication, which this does.
+    /// Adds an index, fills it, and publishes it complete.
     ///
     /// # Errors
-    /// [`IndexError::Duplicate`] if there is an index of that name which is not this one.
-    pub fn add_index(&mut self, index: &Index<T>) -> Result<(), IndexError> {
+    /// [`IndexError::Duplicate`] if another index has its name.
+    pub(crate) fn add_index(&mut self, index: &Index<T>) -> Result<(), IndexError> {
         while !self.build_index(index, usize::MAX)? {}
         Ok(())
     }
 
-    /// Files up to `objects` objects more in a new index, and says whether it is complete: then it is published, and readers
-    /// have it. The store may be written, replaced and published between two calls.
+    /// Adds up to `objects` more objects to a new index. Returns whether the index is complete; a
+    /// complete index is published. The store may be written, replaced and published between two
+    /// calls.
     ///
     /// # Errors
-    /// [`IndexError::Duplicate`] if there is an index of that name which is not this one.
-    ///
-    /// # Examples
-    /// ```
-    /// use informer_core::store::{Index, Store};
-    /// use informer_core::{Item, ObjectKey};
-    ///
-    /// let item = |name: &str| Item::new(ObjectKey::cluster(name), name.into(), 1.into(), name.to_owned());
-    /// let mut store = Store::new();
-    /// store.upsert(item("a"));
-    /// store.upsert(item("c"));
-    ///
-    /// let by_name = Index::new("name", |name: &String, values| values.push(name.as_str()));
-    /// while !store.build_index(&by_name, 1)? {
-    ///     store.upsert(item("b"));
-    /// }
-    /// assert_eq!(store.reader().snapshot().by_index(&by_name, "b")?.count(), 1);
-    /// # Ok::<(), informer_core::store::IndexError>(())
-    /// ```
-    pub fn build_index(&mut self, index: &Index<T>, objects: usize) -> Result<bool, IndexError> {
+    /// [`IndexError::Duplicate`] if another index has its name.
+    pub(crate) fn build_index(
+        &mut self,
+        index: &Index<T>,
+        objects: usize,
+    ) -> Result<bool, IndexError> {
         if self.has_index(index)? {
             return Ok(true);
         }
@@ -84,8 +72,8 @@ impl<T> Store<T> {
         Ok(true)
     }
 
-    /// Gives up an index whose building was not completed.
-    pub fn abandon_index(&mut self, index: &Index<T>) {
+    /// Discards an index that is not complete.
+    pub(crate) fn abandon_index(&mut self, index: &Index<T>) {
         self.building.retain(|building| !building.postings.index.is(index));
     }
 

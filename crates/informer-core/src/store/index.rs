@@ -1,5 +1,7 @@
-//! Indexes: named functions from an object to any number of values, and the keys filed under each value.
+//! Indexes: named functions from an object to any number of values, and the keys filed under each
+//! value.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
@@ -9,28 +11,36 @@ use super::records::Slot;
 use crate::ObjectKey;
 use crate::sorted_map::{Iter, SortedMap};
 
-/// An index over objects of type `T`: a name, and a plain function of the object that emits any number of
-/// values and cannot fail (G11). Cloning copies a pointer; the clone is the same index.
+/// An index over objects of type `T`: a name, and a plain function of the object that emits any
+/// number of values and cannot fail (G11). Cloning copies a pointer; the clone is the same index.
 ///
-/// The function runs again on the old state when an object changes, so it must depend on nothing else: values that it
-/// does not emit then stay behind, and find whatever object comes next.
-/// One that panics is reported, and leaves its object out of this index only.
+/// When an object changes, the function runs again on the old state, to find the entries to remove.
+/// It must therefore depend on nothing but the object. Otherwise stale entries remain, and lookups
+/// may return the wrong objects. A panic of the function is reported, and excludes the object from
+/// this index only.
 pub struct Index<T>(Arc<Definition<T>>);
 
 struct Definition<T> {
     name: Box<str>,
     made_at: &'static Location<'static>,
-    label: Option<Box<str>>,
+    answers: Option<Answers>,
     values: Box<IndexFn<T>>,
+}
+
+/// The kind of selector requirement that an index can answer.
+#[derive(PartialEq, Eq)]
+enum Answers {
+    Label(Box<str>),
+    Field(Box<str>),
 }
 
 type IndexFn<T> = dyn Fn(&T, &mut IndexValues) + Send + Sync;
 
-/// Where an index function puts its values.
+/// Collects the values that an index function emits.
 #[derive(Debug, Default)]
 pub struct IndexValues(Vec<Arc<str>>);
 
-/// An index could not be added or asked.
+/// An index could not be added or queried.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IndexError {
@@ -52,29 +62,34 @@ pub enum IndexError {
     },
 }
 
-/// An index function panicked on an object, which is left out of that index. Without the panic's text, which may quote
-/// the object (G34).
+/// An index function panicked on an object, which is excluded from that index. Does not contain the
+/// panic message, which may quote the object (G34).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexFault {
     /// The name of the index.
     pub index: String,
-    /// Where the index was made.
+    /// Where the index was created.
     pub made_at: &'static Location<'static>,
     /// The object.
     pub key: ObjectKey,
 }
 
 impl<T> Index<T> {
-    /// An index named `name`. Reports of a panic of `values` name the place of this call.
+    /// An index named `name`. Reports of a panic in `values` name the location of this call.
     #[track_caller]
     pub fn new(name: &str, values: impl Fn(&T, &mut IndexValues) + Send + Sync + 'static) -> Self {
         let made_at = Location::caller();
-        Self(Arc::new(Definition { name: name.into(), made_at, label: None, values: Box::new(values) }))
+        Self(Arc::new(Definition {
+            name: name.into(),
+            made_at,
+            answers: None,
+            values: Box::new(values),
+        }))
     }
 
-    /// An index over the values of the label `label`, read by `value`. It is named `label:<label>`, and
-    /// selectors that ask for values of this label use it (G12): what it files under a value is taken to have that label.
-    /// All indexes over one label are the same index.
+    /// An index over the values of the label `label`, read by `value`. It is named `label:<label>`.
+    /// Selectors that require values of this label use it, and take an object filed under a value
+    /// to have that label (G12). All indexes over one label are the same index.
     #[track_caller]
     pub fn label(
         label: &str,
@@ -84,8 +99,25 @@ impl<T> Index<T> {
         Self(Arc::new(Definition {
             name: format!("label:{label}").into(),
             made_at: Location::caller(),
-            label: Some(label.into()),
+            answers: Some(Answers::Label(label.into())),
             values: Box::new(move |object, values| values.extend(value(object, &key))),
+        }))
+    }
+
+    /// An index over the values of the field `field` of field selectors, read by `value`. It is
+    /// named `field:<field>`. Selectors that require one value of this field use it, and take an
+    /// object filed under a value to have that field value (G12). An object that lacks the field is
+    /// filed under the empty value. All indexes over one field are the same index.
+    #[track_caller]
+    pub fn field(
+        field: &str,
+        value: impl for<'a> Fn(&'a T) -> Cow<'a, str> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(Definition {
+            name: format!("field:{field}").into(),
+            made_at: Location::caller(),
+            answers: Some(Answers::Field(field.into())),
+            values: Box::new(move |object, values| values.push(&*value(object))),
         }))
     }
 
@@ -98,12 +130,25 @@ impl<T> Index<T> {
     /// The label whose values this index files, if it was made by [`label`](Self::label).
     #[must_use]
     pub fn label_key(&self) -> Option<&str> {
-        self.0.label.as_deref()
+        match self.0.answers.as_ref()? {
+            Answers::Label(key) => Some(key),
+            Answers::Field(_) => None,
+        }
     }
 
-    /// Whether both are clones of one index, or over the same label.
+    /// The field whose values this index files, if it was made by [`field`](Self::field).
+    #[must_use]
+    pub fn field_label(&self) -> Option<&str> {
+        match self.0.answers.as_ref()? {
+            Answers::Label(_) => None,
+            Answers::Field(label) => Some(label),
+        }
+    }
+
+    /// Whether both are clones of one index, or over the same label or field.
     pub(super) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || self.0.label.is_some() && self.0.label == other.0.label
+        Arc::ptr_eq(&self.0, &other.0)
+            || self.0.answers.is_some() && self.0.answers == other.0.answers
     }
 }
 
@@ -185,18 +230,20 @@ impl<T> Postings<T> {
 
     /// The postings of `value` from this namespace on, and what follows.
     pub(super) fn starting_in(&self, value: &str, namespace: &str) -> Iter<'_, Posting, Slot> {
-        self.keys
-            .seek(|posting| (*posting.value).cmp(value).then_with(|| posting.key.cmp_parts(namespace, "")))
+        self.keys.seek(|posting| {
+            (*posting.value).cmp(value).then_with(|| posting.key.cmp_parts(namespace, ""))
+        })
     }
 
     /// The first posting whose value is greater than `value`.
     pub(super) fn after_value(&self, value: &str) -> Option<&Posting> {
-        let above =
-            |posting: &Posting| if *posting.value <= *value { Ordering::Less } else { Ordering::Greater };
+        let above = |posting: &Posting| {
+            if *posting.value <= *value { Ordering::Less } else { Ordering::Greater }
+        };
         self.keys.seek(above).next().map(|(posting, _)| posting)
     }
 
-    /// Sorted and without duplicates; nothing if the function panicked.
+    /// The object's values, sorted and without duplicates; `None` if the function panicked.
     fn values(&self, object: &T) -> Option<Vec<Arc<str>>> {
         let mut values = IndexValues::default();
         // The function gets the object and an empty list only, so no broken state survives a panic.
@@ -207,7 +254,7 @@ impl<T> Postings<T> {
         Some(values)
     }
 
-    /// The text that other postings of this value use already, so that each value is kept once.
+    /// The `Arc` that other postings of this value share, so that each value is stored once.
     fn shared(&self, value: Arc<str>) -> Arc<str> {
         match self.starting_at(&value).next() {
             Some((posting, _)) if posting.value == value => Arc::clone(&posting.value),

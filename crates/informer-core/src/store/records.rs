@@ -1,7 +1,8 @@
-//! Records by slot: a persistent vector. Cloning is O(1), clones share structure, and a write copies one path.
+//! Records by slot: a persistent vector. Cloning is O(1), clones share structure, and a write
+//! copies one path.
 //!
-//! Keys and postings hold slots, so that a change of an object writes one record and nothing else, and what an index finds
-//! is read without comparing keys.
+//! Keys and postings refer to records by slot. A change of an object writes only its record, and an
+//! index lookup reads records without comparing keys.
 
 #[cfg(test)]
 mod tests;
@@ -18,7 +19,7 @@ pub(super) type Slot = u32;
 /// A slot's lowest bits choose the record in its leaf.
 const LEAF_BITS: u32 = 3;
 
-/// So many bits above them choose a child of each branch.
+/// At each level, this many bits above them choose the child of a branch.
 const BRANCH_BITS: u32 = 4;
 
 /// Records of a leaf. Each write after a publication copies one leaf.
@@ -30,7 +31,7 @@ const BRANCH: usize = 1 << BRANCH_BITS;
 /// The records that have a slot: a radix tree of reference-counted nodes.
 pub(super) struct Records<T> {
     root: Node<T>,
-    /// Branches above a leaf.
+    /// The number of branch levels above the leaves.
     height: u32,
 }
 
@@ -78,13 +79,15 @@ impl<T> Records<T> {
 
     /// Takes the record of a slot.
     pub(super) fn take(&mut self, slot: Slot) -> Option<Record<T>> {
-        // Looked for first, so that a miss copies nothing.
+        // Checked first, so that a miss copies no nodes.
         self.get(slot)?;
         let record = self.root.take(self.height, slot);
         while self.height > 0 {
             self.root = match &self.root {
                 Node::Empty => Node::Empty,
-                Node::Branch(children) if children[1..].iter().all(Node::is_empty) => children[0].clone(),
+                Node::Branch(children) if children[1..].iter().all(Node::is_empty) => {
+                    children[0].clone()
+                }
                 Node::Branch(_) | Node::Leaf(_) => break,
             };
             self.height -= 1;
@@ -119,7 +122,7 @@ impl<T> Node<T> {
         }
     }
 
-    /// Takes a record; a node that has nothing left becomes empty.
+    /// Takes a record; a node that holds no more records becomes empty.
     fn take(&mut self, height: u32, slot: Slot) -> Option<Record<T>> {
         let (record, is_empty) = match self {
             Self::Empty => return None,
@@ -141,12 +144,12 @@ impl<T> Node<T> {
     }
 }
 
-/// Which record of its leaf a slot is.
+/// The position of a slot's record in its leaf.
 fn in_leaf(slot: Slot) -> usize {
     slot as usize % LEAF
 }
 
-/// Which child of a branch of this height has the slot.
+/// The position of the child that contains the slot, in a branch of this height.
 fn child(slot: Slot, height: u32) -> usize {
     (slot >> (LEAF_BITS + BRANCH_BITS * (height - 1))) as usize % BRANCH
 }
@@ -168,7 +171,8 @@ impl<T> Clone for Node<T> {
     }
 }
 
-/// Hands out slots, the lowest free one first, so that leaves stay full and those behind them can go.
+/// Allocates slots, the lowest free one first, so that leaves stay full and the last ones become
+/// empty.
 #[derive(Debug, Default)]
 pub(super) struct FreeSlots {
     /// This slot and all above were never used.
@@ -193,7 +197,7 @@ impl FreeSlots {
 
     pub(super) fn give_back(&mut self, slot: Slot) {
         self.freed.push(Reverse(slot));
-        // All slots are free: the memory of a large store goes too.
+        // All slots are free: the heap's memory after a large store is freed, too.
         if self.freed.len() == self.next as usize {
             *self = Self::default();
         }

@@ -9,11 +9,11 @@ use super::table::Table;
 use super::{Change, Store};
 use crate::{Item, ObjectKey, Record, ResourceVersion};
 
-/// A complete new list on its way into a store. Holds the objects that are new or changed, and only the
+/// A complete new list, staged for a store. Holds the objects that are new or changed, and only the
 /// keys of the others (G7, G35).
-pub struct Replacement<T> {
+pub(crate) struct Replacement<T> {
     changed: Table<T>,
-    /// Of `changed`.
+    /// The free slots of `changed`.
     free: FreeSlots,
     /// Keys of objects that the store has already. None of them is in `changed`.
     kept: HashSet<ObjectKey>,
@@ -22,40 +22,28 @@ pub struct Replacement<T> {
 impl<T> Replacement<T> {
     /// An empty list.
     #[must_use]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { changed: Table::new(), free: FreeSlots::default(), kept: HashSet::new() }
     }
 
-    /// The list has `item`. The last one of a key counts.
-    pub fn insert(&mut self, item: Item<T>) {
+    /// Adds `item`; replaces an earlier one with the same key.
+    pub(crate) fn insert(&mut self, item: Item<T>) {
         self.kept.remove(&item.key);
         self.changed.insert(&mut self.free, &item.key, item.record);
     }
 
-    /// The list has the object of `key` as the store has it already, or in a state that cannot be decoded
-    /// (G30): the store keeps what it has, unless the list had a newer good state of it before.
-    pub fn keep(&mut self, key: ObjectKey) {
+    /// Adds the object of `key` in the state that the store holds: the listed state is equal, or
+    /// cannot be decoded (G30). Does nothing if the list has a decoded state of the object already.
+    pub(crate) fn keep(&mut self, key: ObjectKey) {
         if self.changed.slot(&key).is_none() {
             self.kept.insert(key);
         }
     }
 
-    /// The object was deleted before the list was complete.
-    pub fn remove(&mut self, key: &ObjectKey) {
+    /// Removes an object that was deleted before the list was complete.
+    pub(crate) fn remove(&mut self, key: &ObjectKey) {
         self.changed.remove(&mut self.free, key);
         self.kept.remove(key);
-    }
-
-    /// The number of objects so far.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.changed.len() + self.kept.len()
-    }
-
-    /// Whether the list has no objects so far.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 }
 
@@ -73,12 +61,12 @@ impl<T> fmt::Debug for Replacement<T> {
 }
 
 impl<T> Store<T> {
-    /// Makes the store equal to `list` at `version` and publishes it, all in one step. `changes` is told
-    /// what changed: first the removals, then the rest, each in key order.
+    /// Makes the store equal to `list` at `version` and publishes it, all in one step. `changes` is
+    /// called for each removed object, then for each written one, both in key order.
     ///
-    /// `distrust`: the list is of another history of the server, so an equal UID and version do not mean
-    /// an equal object (G26); every object of the list counts as changed.
-    pub fn replace(
+    /// `distrust`: the list comes from another history of the server, so equal UID and version do
+    /// not imply an equal object (G26). Every listed object counts as changed.
+    pub(crate) fn replace(
         &mut self,
         list: Replacement<T>,
         version: ResourceVersion,
@@ -112,7 +100,7 @@ impl<T> Store<T> {
 
 /// One thing that a [`Replacement`] did to the store.
 #[derive(Debug)]
-pub enum ReplaceChange<T> {
+pub(crate) enum ReplaceChange<T> {
     /// The object is not in the list.
     Removed(Record<T>),
     /// The object is in the list, in this state.

@@ -10,7 +10,7 @@ use super::table::{Entries, Table};
 use crate::sorted_map::Iter;
 use crate::{ObjectKey, Record, ResourceVersion};
 
-/// One state of a store, for as long as it is kept. Cloning copies a pointer.
+/// An immutable state of a store. Cloning copies a pointer.
 pub struct Snapshot<T>(Arc<Root<T>>);
 
 /// One object of a snapshot: its key and its record.
@@ -28,7 +28,8 @@ pub struct Objects<'a, T> {
     namespace: Option<&'a str>,
 }
 
-/// Iterates over the objects filed under one value of an index, or those of them in one namespace, in key order.
+/// Iterates over the objects filed under one value of an index, or those of them in one namespace,
+/// in key order.
 pub struct IndexHits<'a, T> {
     root: &'a Root<T>,
     postings: Iter<'a, Posting, Slot>,
@@ -41,7 +42,7 @@ impl<T> Snapshot<T> {
         Self(root)
     }
 
-    /// The version this snapshot stands for; unset before the first list.
+    /// The version of the store in this state; unset before the first list.
     #[must_use]
     pub fn version(&self) -> &ResourceVersion {
         &self.0.version
@@ -90,7 +91,7 @@ impl<T> Snapshot<T> {
         Objects { entries, namespace: Some(namespace) }
     }
 
-    /// The objects whose keys come after `key`, in key order: where a page or a cursor goes on.
+    /// The objects whose keys come after `key`, in key order; resumes a page or a cursor.
     #[must_use]
     pub fn after<'a>(&'a self, key: &ObjectKey) -> Objects<'a, T> {
         Objects { entries: self.0.objects.after(key), namespace: None }
@@ -100,12 +101,17 @@ impl<T> Snapshot<T> {
     ///
     /// # Errors
     /// [`IndexError::Missing`] if the snapshot is older than the index, or of another store.
-    pub fn by_index<'a>(&'a self, index: &Index<T>, value: &'a str) -> Result<IndexHits<'a, T>, IndexError> {
+    pub fn by_index<'a>(
+        &'a self,
+        index: &Index<T>,
+        value: &'a str,
+    ) -> Result<IndexHits<'a, T>, IndexError> {
         let postings = self.postings(index)?.starting_at(value);
         Ok(IndexHits { root: &self.0, postings, value, namespace: None })
     }
 
-    /// The objects of one namespace that `index` files under `value`, in key order; visits no others (G12).
+    /// The objects of one namespace that `index` files under `value`, in key order; visits no
+    /// others (G12).
     ///
     /// # Errors
     /// [`IndexError::Missing`] as for [`by_index`](Self::by_index).
@@ -119,22 +125,26 @@ impl<T> Snapshot<T> {
         Ok(IndexHits { root: &self.0, postings, value, namespace: Some(namespace) })
     }
 
-    /// All values that `index` files something under, in order (`ListIndexFuncValues`).
+    /// All values in `index`, in order (`ListIndexFuncValues`).
     ///
     /// # Errors
     /// [`IndexError::Missing`] as for [`by_index`](Self::by_index).
     pub fn index_values(&self, index: &Index<T>) -> Result<Vec<Arc<str>>, IndexError> {
         let postings = self.postings(index)?;
-        let mut values: Vec<Arc<str>> =
-            postings.starting_at("").next().map(|(p, _)| Arc::clone(&p.value)).into_iter().collect();
+        let mut values: Vec<Arc<str>> = postings
+            .starting_at("")
+            .next()
+            .map(|(p, _)| Arc::clone(&p.value))
+            .into_iter()
+            .collect();
         while let Some(next) = values.last().and_then(|last| postings.after_value(last)) {
             values.push(Arc::clone(&next.value));
         }
         Ok(values)
     }
 
-    /// The objects that share an indexed value with `object`, without duplicates, in key order (client-go's
-    /// `Indexer.Index`).
+    /// The objects that share an indexed value with `object`, without duplicates, in key order
+    /// (client-go's `Indexer.Index`).
     ///
     /// # Errors
     /// [`IndexError::Missing`] as for [`by_index`](Self::by_index).
@@ -161,7 +171,21 @@ impl<T> Snapshot<T> {
     /// The index over the values of label `key`, if there is one.
     #[must_use]
     pub fn label_index(&self, key: &str) -> Option<&Index<T>> {
-        self.0.indexes.iter().map(|postings| &postings.index).find(|index| index.label_key() == Some(key))
+        self.0
+            .indexes
+            .iter()
+            .map(|postings| &postings.index)
+            .find(|index| index.label_key() == Some(key))
+    }
+
+    /// The index over the values of the field `label`, if there is one.
+    #[must_use]
+    pub fn field_index(&self, label: &str) -> Option<&Index<T>> {
+        self.0
+            .indexes
+            .iter()
+            .map(|postings| &postings.index)
+            .find(|index| index.field_label() == Some(label))
     }
 
     fn postings(&self, index: &Index<T>) -> Result<&Postings<T>, IndexError> {
@@ -178,6 +202,15 @@ impl<'a, T> Entry<'a, T> {
     #[must_use]
     pub fn object(&self) -> &'a Arc<T> {
         &self.record.object
+    }
+}
+
+impl<'a, T> IntoIterator for &'a Snapshot<T> {
+    type Item = Entry<'a, T>;
+    type IntoIter = Objects<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
     }
 }
 
@@ -204,7 +237,8 @@ impl<'a, T> Iterator for IndexHits<'a, T> {
             if *posting.value != *self.value || !self.namespace.is_none_or(is_in) {
                 return None;
             }
-            // An index function that breaks its promise may leave a posting without a record behind.
+            // An index function that depends on more than its object may leave a posting without a
+            // record.
             if let Some(entry) = self.root.entry(&posting.key, *slot) {
                 return Some(entry);
             }
@@ -228,7 +262,10 @@ impl<T> Copy for Entry<'_, T> {}
 
 impl<T> fmt::Debug for Snapshot<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Snapshot").field("objects", &self.len()).field("version", self.version()).finish()
+        f.debug_struct("Snapshot")
+            .field("objects", &self.len())
+            .field("version", self.version())
+            .finish()
     }
 }
 
@@ -260,7 +297,12 @@ pub(super) struct Root<T> {
 
 impl<T> Root<T> {
     pub(super) fn new() -> Self {
-        Self { objects: Table::new(), indexes: Vec::new(), version: ResourceVersion::unset(), epoch: 0 }
+        Self {
+            objects: Table::new(),
+            indexes: Vec::new(),
+            version: ResourceVersion::unset(),
+            epoch: 0,
+        }
     }
 
     fn entry<'a>(&'a self, key: &'a ObjectKey, slot: Slot) -> Option<Entry<'a, T>> {

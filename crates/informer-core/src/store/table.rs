@@ -6,7 +6,8 @@ use super::records::{FreeSlots, Records, Slot};
 use crate::sorted_map::{Iter, SortedMap};
 use crate::{ObjectKey, Record};
 
-/// Objects by key. A change of an object writes its record only; keys are written when objects come and go.
+/// Objects by key. A change of an object writes only its record; keys are written when objects are
+/// added or removed.
 pub(super) struct Table<T> {
     keys: SortedMap<ObjectKey, Slot>,
     records: Records<T>,
@@ -46,7 +47,7 @@ impl<T> Table<T> {
         self.seek(|_| Ordering::Greater)
     }
 
-    /// The objects in key order from the first one whose key `compare` does not say is `Less`.
+    /// The objects in key order, from the first key for which `compare` does not return `Less`.
     pub(super) fn seek(&self, compare: impl Fn(&ObjectKey) -> Ordering) -> Entries<'_, T> {
         Entries { keys: self.keys.seek(compare), records: &self.records }
     }
@@ -56,7 +57,7 @@ impl<T> Table<T> {
         self.seek(|candidate| candidate.cmp(key).then(Ordering::Less))
     }
 
-    /// Sets the record of a key and returns its slot, with the record before.
+    /// Sets the record of a key; returns its slot and its previous record.
     pub(super) fn insert(
         &mut self,
         free: &mut FreeSlots,
@@ -71,8 +72,12 @@ impl<T> Table<T> {
         (slot, self.records.set(slot, record))
     }
 
-    /// Removes an object, and says in which slot it was.
-    pub(super) fn remove(&mut self, free: &mut FreeSlots, key: &ObjectKey) -> Option<(Slot, Record<T>)> {
+    /// Removes an object and returns it with its slot.
+    pub(super) fn remove(
+        &mut self,
+        free: &mut FreeSlots,
+        key: &ObjectKey,
+    ) -> Option<(Slot, Record<T>)> {
         let slot = self.keys.remove(key)?;
         let old = self.records.take(slot)?;
         free.give_back(slot);

@@ -68,10 +68,12 @@ fn assert_same(snapshot: &Snapshot<Obj>, model: &Model, index: Option<&Index<Obj
             let expected = expected.iter().copied().filter(|key| key.namespace() == ns);
             assert!(snapshot.by_index_in(index, &value, ns).unwrap().map(|e| e.key).eq(expected));
         }
-        let is_its_own = |e: Entry<'_, Obj>| Arc::ptr_eq(e.object(), &snapshot.get(e.key).unwrap().object);
+        let is_its_own =
+            |e: Entry<'_, Obj>| Arc::ptr_eq(e.object(), &snapshot.get(e.key).unwrap().object);
         assert!(snapshot.by_index(index, &value).unwrap().all(is_its_own));
     }
-    let listed: Vec<_> = snapshot.index_values(index).unwrap().iter().map(ToString::to_string).collect();
+    let listed: Vec<_> =
+        snapshot.index_values(index).unwrap().iter().map(ToString::to_string).collect();
     assert_eq!(listed, values.into_iter().collect::<Vec<_>>());
 }
 
@@ -251,7 +253,10 @@ fn g11_a_panicking_index_function_leaves_its_object_out_of_that_index_only() {
     assert_eq!((fault.index.as_str(), fault.key.to_string().as_str()), ("tag", "ns1/n1"));
     store.upsert(item(1, 1, 3, vec![1]));
     store.publish();
-    assert_eq!(names(store.reader().snapshot().by_index(&index, "1").unwrap()), ["ns1/n1", "ns2/n2"]);
+    assert_eq!(
+        names(store.reader().snapshot().by_index(&index, "1").unwrap()),
+        ["ns1/n1", "ns2/n2"]
+    );
 }
 
 #[test]
@@ -276,9 +281,15 @@ fn g11_objects_move_with_their_values() {
         ["ns0/n0", "ns0/n0 ns0/n3", "ns0/n3 ns0/n6"]
     );
     store.remove(&item(3, 3, 1, vec![]).key);
-    assert_eq!(["1", "2", "3"].map(|value| found(&mut store, value)), ["ns0/n0", "ns0/n0", "ns0/n6"]);
+    assert_eq!(
+        ["1", "2", "3"].map(|value| found(&mut store, value)),
+        ["ns0/n0", "ns0/n0", "ns0/n6"]
+    );
     store.upsert(item(6, 6, 2, vec![1]));
-    assert_eq!(["1", "2", "3"].map(|value| found(&mut store, value)), ["ns0/n0 ns0/n6", "ns0/n0", ""]);
+    assert_eq!(
+        ["1", "2", "3"].map(|value| found(&mut store, value)),
+        ["ns0/n0 ns0/n6", "ns0/n0", ""]
+    );
     assert_eq!(values(&store), "1 2", "a value that nothing has any more is not listed");
     store.remove(&item(0, 0, 1, vec![]).key);
     assert_eq!(found(&mut store, "1"), "ns0/n6", "the other one stays");

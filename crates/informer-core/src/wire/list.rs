@@ -1,4 +1,4 @@
-//! What a list comes apart into.
+//! The parts of a list.
 
 use super::{FrameError, WireObject};
 use crate::version::ResourceVersion;
@@ -8,27 +8,43 @@ use crate::version::ResourceVersion;
 pub enum ListPart {
     /// One item.
     Item(WireObject),
-    /// An item that is larger than allowed. The splitter has gone past it, or will: the list goes on.
+    /// An item that is larger than allowed. The splitter skips it and continues with the list.
     TooLarge {
-        /// Its first bytes, as many as are allowed; [`ObjectHead::of_beginning`](super::ObjectHead::of_beginning) may
-        /// find in them who it is.
+        /// Its first bytes, as many as are allowed; [`ObjectHead::of`](super::ObjectHead::of) may
+        /// find its key in them.
         beginning: WireObject,
         /// A [`FrameError::TooLarge`].
         error: FrameError,
     },
 }
 
-/// What a list says of itself; what it does not say is empty or `None`.
+impl ListPart {
+    /// The number of its bytes that are held.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Item(object) | Self::TooLarge { beginning: object, .. } => object.bytes.len(),
+        }
+    }
+
+    /// Whether no bytes of it are held.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// The fields of a list besides its items; absent ones are empty or `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListHead {
     /// Group and version, such as `v1` or `apps/v1`.
     pub api_version: String,
     /// The kind of the body, such as `PodList`; `Status` for an error.
     pub kind: String,
-    /// The version of the collection that this list shows.
+    /// The version of the collection that this list has.
     pub resource_version: ResourceVersion,
-    /// What to ask the next page with; `None` for the last page.
+    /// The token with which to request the next page; `None` for the last page.
     pub continue_token: Option<String>,
-    /// How many items follow on later pages, where the server knows.
+    /// The number of items on later pages, if the server knows it.
     pub remaining_item_count: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! Items that wait for their time.
+//! Delayed items.
 
 use std::collections::BTreeMap;
 use std::hash::Hash;
@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use hashbrown::HashMap;
 
-/// Items by deadline, each at most once; those with the same deadline in the order in which they came.
+/// Delayed items by deadline, each at most once. Items with the same deadline are in the order of
+/// insertion.
 #[derive(Debug)]
 pub(super) struct Delays<K> {
     by_deadline: BTreeMap<Due, K>,
@@ -14,7 +15,7 @@ pub(super) struct Delays<K> {
     sequence: u64,
 }
 
-/// When, and in what order among the same deadlines.
+/// A deadline, and the order of insertion among equal deadlines.
 type Due = (Duration, u64);
 
 impl<K: Hash + Eq + Clone> Delays<K> {
@@ -22,7 +23,8 @@ impl<K: Hash + Eq + Clone> Delays<K> {
         Self { by_deadline: BTreeMap::new(), due: HashMap::new(), sequence: 0 }
     }
 
-    /// Lets `item` wait until `deadline`. One that waits already keeps the earlier deadline of the two.
+    /// Delays `item` until `deadline`. An item that is already delayed gets the earlier of both
+    /// deadlines.
     pub(super) fn insert(&mut self, item: K, deadline: Duration) {
         if let Some(&due) = self.due.get(&item) {
             if due.0 <= deadline {
@@ -41,7 +43,7 @@ impl<K: Hash + Eq + Clone> Delays<K> {
         self.by_deadline.first_key_value().map(|(due, _)| due.0)
     }
 
-    /// Takes the item with the earliest deadline, if that has come.
+    /// Takes the item with the earliest deadline, if that has passed.
     pub(super) fn pop_due(&mut self, now: Duration) -> Option<K> {
         let first = self.by_deadline.first_entry().filter(|first| first.key().0 <= now)?;
         let item = first.remove();
@@ -49,6 +51,7 @@ impl<K: Hash + Eq + Clone> Delays<K> {
         Some(item)
     }
 
+    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.by_deadline.len()
     }

@@ -1,4 +1,4 @@
-//! Rate limiters: how long an item that failed has to wait.
+//! Rate limiters: the delays of items that failed.
 
 use std::fmt;
 use std::hash::Hash;
@@ -6,22 +6,22 @@ use std::time::Duration;
 
 use hashbrown::HashMap;
 
-/// Says how long an item waits before it is tried again (client-go's `TypedRateLimiter`).
+/// Computes how long to delay a failed item before it is retried (client-go's `TypedRateLimiter`).
 ///
-/// Called under the queue's lock: an implementation of your own must be quick, and must not use the queue.
+/// Called under the queue's lock: an implementation must be quick, and must not use the queue.
 pub trait RateLimiter<K>: Send + 'static {
-    /// Counts one more failure of `item`, and says how long it has to wait from `now` on. `now` is the time since
-    /// some fixed moment, and never goes back.
+    /// Counts one more failure of `item`, and returns its delay from `now` on. `now` is the time
+    /// since a fixed moment, and never decreases.
     fn when(&mut self, now: Duration, item: &K) -> Duration;
 
-    /// Forgets the failures of `item`: it succeeded, or is given up.
+    /// Forgets the failures of `item`, which succeeded or is no longer retried.
     fn forget(&mut self, item: &K);
 
-    /// How often `item` has failed since it was last forgotten.
+    /// The number of failures of `item` since it was last forgotten.
     fn num_requeues(&self, item: &K) -> u32;
 }
 
-/// Each item for itself: `base`, doubled with each failure, at most `max` (client-go's
+/// Limits each item separately: `base`, doubled with each failure, at most `max` (client-go's
 /// `TypedItemExponentialFailureRateLimiter`).
 pub struct ExponentialLimiter<K> {
     base: Duration,
@@ -29,8 +29,9 @@ pub struct ExponentialLimiter<K> {
     failures: HashMap<K, u32>,
 }
 
-/// All items together: `burst` at once, then so many per second (client-go's `TypedBucketRateLimiter`). What is
-/// asked for is reserved: each further item waits longer.
+/// A token bucket for all items: a burst of `burst` items, then a fixed number per second
+/// (client-go's `TypedBucketRateLimiter`). Each call reserves a token, so each further item is
+/// delayed longer.
 #[derive(Debug)]
 pub struct BucketLimiter {
     interval: Duration,
@@ -39,7 +40,8 @@ pub struct BucketLimiter {
     full_at: Duration,
 }
 
-/// Each item for itself: `fast` for the first failures, then `slow` (client-go's `TypedItemFastSlowRateLimiter`).
+/// Limits each item separately: `fast` for the first failures, then `slow` (client-go's
+/// `TypedItemFastSlowRateLimiter`).
 pub struct FastSlowLimiter<K> {
     fast: Duration,
     slow: Duration,
@@ -47,19 +49,21 @@ pub struct FastSlowLimiter<K> {
     failures: HashMap<K, u32>,
 }
 
-/// The longest wait that any of several limiters asks for; all of them count (client-go's `TypedMaxOfRateLimiter`).
+/// The longest delay of several limiters, each of which counts every failure (client-go's
+/// `TypedMaxOfRateLimiter`).
 pub struct MaxOfLimiter<K> {
     limiters: Vec<Box<dyn RateLimiter<K>>>,
 }
 
-/// What another limiter says, but at most `max` (client-go's `TypedWithMaxWaitRateLimiter`).
+/// The delay of another limiter, but at most `max` (client-go's `TypedWithMaxWaitRateLimiter`).
 pub struct MaxWaitLimiter<L> {
     limiter: L,
     max: Duration,
 }
 
-/// What client-go's controllers use: per item 5 ms, doubling up to 1000 s, and in all 10 per second after a burst of
-/// 100; the longer wait of the two (`DefaultTypedControllerRateLimiter`).
+/// The default of client-go's controllers (`DefaultTypedControllerRateLimiter`): the longer of two
+/// delays. Per item, it is 5 ms, doubling up to 1000 s; for all items, 10 per second after a burst
+/// of 100.
 #[must_use]
 pub fn default_limiter<K: Hash + Eq + Clone + Send + 'static>() -> MaxOfLimiter<K> {
     let per_item = ExponentialLimiter::new(Duration::from_millis(5), Duration::from_secs(1000));
@@ -67,7 +71,7 @@ pub fn default_limiter<K: Hash + Eq + Clone + Send + 'static>() -> MaxOfLimiter<
 }
 
 impl<K> ExponentialLimiter<K> {
-    /// A first wait of `base`, doubling up to `max`.
+    /// A first delay of `base`, doubling up to `max`.
     #[must_use]
     pub fn new(base: Duration, max: Duration) -> Self {
         Self { base, max, failures: HashMap::new() }
@@ -76,7 +80,7 @@ impl<K> ExponentialLimiter<K> {
 
 impl<K: Hash + Eq + Clone + Send + 'static> RateLimiter<K> for ExponentialLimiter<K> {
     fn when(&mut self, _now: Duration, item: &K) -> Duration {
-        // The largest duration there is has fewer than 128 bits.
+        // The largest duration in nanoseconds has fewer than 128 bits.
         let doublings = (count(&mut self.failures, item) - 1).min(128);
         let wait = (0..doublings).fold(self.base, |wait, _| wait.saturating_mul(2));
         wait.min(self.max)
@@ -98,7 +102,10 @@ impl BucketLimiter {
     /// If `per_second` is not a positive number.
     #[must_use]
     pub fn new(per_second: f64, burst: u32) -> Self {
-        assert!(per_second > 0.0, "a bucket is refilled at a positive rate, not {per_second} per second");
+        assert!(
+            per_second > 0.0,
+            "a bucket is refilled at a positive rate, not {per_second} per second"
+        );
         let interval = Duration::try_from_secs_f64(per_second.recip()).unwrap_or(Duration::MAX);
         Self { interval, burst: interval.saturating_mul(burst), full_at: Duration::ZERO }
     }
@@ -140,13 +147,13 @@ impl<K: Hash + Eq + Clone + Send + 'static> RateLimiter<K> for FastSlowLimiter<K
 }
 
 impl<K> MaxOfLimiter<K> {
-    /// Of no limiter yet: no wait.
+    /// A limiter without parts: no delay.
     #[must_use]
     pub fn new() -> Self {
         Self { limiters: Vec::new() }
     }
 
-    /// With one more limiter.
+    /// Adds a limiter.
     #[must_use]
     pub fn and(mut self, limiter: impl RateLimiter<K>) -> Self {
         self.limiters.push(Box::new(limiter));
@@ -175,7 +182,7 @@ impl<K: 'static> RateLimiter<K> for MaxOfLimiter<K> {
 }
 
 impl<L> MaxWaitLimiter<L> {
-    /// `limiter`, with waits of at most `max`.
+    /// `limiter`, with delays of at most `max`.
     #[must_use]
     pub fn new(limiter: L, max: Duration) -> Self {
         Self { limiter, max }
@@ -196,7 +203,7 @@ impl<K, L: RateLimiter<K>> RateLimiter<K> for MaxWaitLimiter<L> {
     }
 }
 
-/// Counts a failure of `item`, and says how many there are now.
+/// Counts a failure of `item`, and returns how many there are now.
 fn count<K: Hash + Eq + Clone>(failures: &mut HashMap<K, u32>, item: &K) -> u32 {
     if let Some(count) = failures.get_mut(item) {
         *count = count.saturating_add(1);
@@ -210,7 +217,13 @@ fn count<K: Hash + Eq + Clone>(failures: &mut HashMap<K, u32>, item: &K) -> u32 
 
 impl<K> fmt::Debug for ExponentialLimiter<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ExponentialLimiter({:?} to {:?}, {} items)", self.base, self.max, self.failures.len())
+        write!(
+            f,
+            "ExponentialLimiter({:?} to {:?}, {} items)",
+            self.base,
+            self.max,
+            self.failures.len()
+        )
     }
 }
 

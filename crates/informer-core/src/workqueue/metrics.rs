@@ -1,31 +1,33 @@
-//! What a queue counts, under client-go's names.
+//! Metrics of a queue, under client-go's names.
 
 use std::time::Duration;
 
-/// The figures of a queue at one moment. The fields' documentation gives the names under which client-go exports
-/// them.
+/// The metrics of a queue at one moment. The documentation of each field gives the name under which
+/// client-go exports it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// `workqueue_depth`: items to be handed out, those included that were added again while a worker has them;
-    /// not those that wait for their time.
+    /// `workqueue_depth`: items to be handed out. Includes those added again while a worker
+    /// processes them, but not delayed ones.
     pub depth: usize,
     /// `workqueue_adds_total`: adds that were not merged with an earlier one.
     pub adds: u64,
-    /// `workqueue_retries_total`: items added to be handed out later.
+    /// `workqueue_retries_total`: items added with a delay.
     pub retries: u64,
-    /// `workqueue_queue_duration_seconds`: from the add until the item was handed out.
+    /// `workqueue_queue_duration_seconds`: from adding an item until it is handed out.
     pub queue_duration: Histogram,
-    /// `workqueue_work_duration_seconds`: from handing the item out until it was done.
+    /// `workqueue_work_duration_seconds`: from handing an item out until it is done.
     pub work_duration: Histogram,
-    /// `workqueue_unfinished_work_seconds`: how long the items in work have been so, all together. Grows while a
-    /// worker is stuck.
+    /// `workqueue_unfinished_work_seconds`: for how long items have been in progress, summed over
+    /// all of them. Grows while a worker is stuck.
     pub unfinished_work: Duration,
-    /// `workqueue_longest_running_processor_seconds`: how long the item longest in work has been so.
+    /// `workqueue_longest_running_processor_seconds`: for how long the longest-running item has
+    /// been in progress.
     pub longest_running_processor: Duration,
 }
 
-/// Counts durations by size, in buckets from 10 ns to 10 s, each ten times the one before, as client-go does.
+/// A histogram of durations, in buckets from 10 ns to 10 s, each ten times the previous one, as in
+/// client-go.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Histogram {
     counts: [u64; BOUNDS.len() + 1],
@@ -44,27 +46,27 @@ const BOUNDS: [Duration; 10] = {
 };
 
 impl Histogram {
-    /// Counts one more.
-    pub fn observe(&mut self, duration: Duration) {
+    /// Adds a duration.
+    pub(crate) fn observe(&mut self, duration: Duration) {
         let bucket = BOUNDS.partition_point(|&bound| bound < duration);
         self.counts[bucket] += 1;
         self.sum = self.sum.saturating_add(duration);
     }
 
-    /// How many were counted.
+    /// The number of durations.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// All of them together.
+    /// The sum of the durations.
     #[must_use]
     pub fn sum(&self) -> Duration {
         self.sum
     }
 
-    /// The buckets, smallest first: the upper bound (inclusive; `None` for the last, which has none) and how many
-    /// were counted in this bucket alone.
+    /// The buckets, smallest first: the upper bound (inclusive; `None` for the last bucket, which
+    /// has none), and the number of durations in this bucket alone.
     pub fn buckets(&self) -> impl Iterator<Item = (Option<Duration>, u64)> {
         BOUNDS.into_iter().map(Some).chain([None]).zip(self.counts)
     }

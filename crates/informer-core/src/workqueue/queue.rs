@@ -11,15 +11,17 @@ use super::delays::Delays;
 use super::limiter::RateLimiter;
 use super::metrics::{Histogram, Metrics};
 
-/// A queue of items to work on (client-go's `workqueue`, with delays and rate limits). Items are keys: small, cheap
-/// to clone, equal if they stand for the same work.
+/// A queue of items to process (client-go's `workqueue`, with delays and rate limits). Items are
+/// keys: small, cheap to clone, and equal if they identify the same work.
 ///
-/// - Handed out in the order in which they were added; an item that waits already is not added again.
-/// - An item is never handed out twice at a time: added again while a worker has it, it comes again, once, after
-///   [`done`](Self::done).
-/// - An item added for later comes when its time has come; if it is added so again, at the earlier of both times.
+/// - Items are handed out in the order in which they were added; an item that is queued already is
+///   not added again.
+/// - No item is handed out twice at the same time. An item that is added again while a worker
+///   processes it is queued once more after [`done`](Self::done).
+/// - An item added with a delay is queued when the delay has passed; if it is delayed twice, at the
+///   earlier time.
 ///
-/// Time is an argument: how long ago some fixed moment was. It must not go back.
+/// Time is an argument: the time since a fixed moment. It must not decrease.
 pub struct Queue<K> {
     ready: VecDeque<K>,
     /// When each item of `ready` was added.
@@ -33,7 +35,7 @@ pub struct Queue<K> {
     counted: Counted,
 }
 
-/// An item that a worker has.
+/// An item that a worker processes.
 struct InWork {
     since: Duration,
     /// When it was added again.
@@ -49,7 +51,7 @@ struct Counted {
 }
 
 impl<K: Hash + Eq + Clone + 'static> Queue<K> {
-    /// An empty queue, whose [`add_rate_limited`](Self::add_rate_limited) asks `limiter`.
+    /// An empty queue; [`add_rate_limited`](Self::add_rate_limited) uses `limiter`.
     #[must_use]
     pub fn new(limiter: impl RateLimiter<K>) -> Self {
         Self {
@@ -64,7 +66,7 @@ impl<K: Hash + Eq + Clone + 'static> Queue<K> {
         }
     }
 
-    /// Adds an item, unless it waits to be handed out already, or the queue is shutting down.
+    /// Adds an item, unless it is queued already, or the queue is shutting down.
     pub fn add(&mut self, now: Duration, item: K) {
         if self.is_shutting_down || self.added.contains_key(&item) {
             return;
@@ -81,7 +83,8 @@ impl<K: Hash + Eq + Clone + 'static> Queue<K> {
         self.push(now, item);
     }
 
-    /// Adds an item once `delay` has passed. One that waits for its time already keeps the earlier time.
+    /// Adds an item once `delay` has passed. An item that is already delayed keeps the earlier
+    /// time.
     pub fn add_after(&mut self, now: Duration, item: K, delay: Duration) {
         if self.is_shutting_down {
             return;
@@ -94,38 +97,39 @@ impl<K: Hash + Eq + Clone + 'static> Queue<K> {
         }
     }
 
-    /// Adds an item once the rate limiter says that it may come.
+    /// Adds an item after the delay that the rate limiter returns for it.
     pub fn add_rate_limited(&mut self, now: Duration, item: K) {
         let delay = self.limiter.when(now, &item);
         self.add_after(now, item, delay);
     }
 
-    /// Makes the rate limiter forget an item's failures. The item must be [`done`](Self::done) nevertheless.
+    /// Makes the rate limiter forget an item's failures. [`done`](Self::done) must still be called
+    /// for the item.
     pub fn forget(&mut self, item: &K) {
         self.limiter.forget(item);
     }
 
-    /// How often the rate limiter was asked about an item since it forgot it.
+    /// The number of failures that the rate limiter has counted for an item.
     #[must_use]
     pub fn num_requeues(&self, item: &K) -> u32 {
         self.limiter.num_requeues(item)
     }
 
-    /// Adds the items whose time has come, in the order of their times.
-    pub fn advance(&mut self, now: Duration) {
+    /// Adds the items whose delay has passed, in the order of their deadlines.
+    pub(crate) fn advance(&mut self, now: Duration) {
         while let Some(item) = self.delays.pop_due(now) {
             self.add(now, item);
         }
     }
 
-    /// When the next item that waits for its time may be added.
+    /// When the next delayed item is due.
     #[must_use]
-    pub fn next_deadline(&self) -> Option<Duration> {
+    pub(crate) fn next_deadline(&self) -> Option<Duration> {
         self.delays.next()
     }
 
-    /// Hands out the next item (client-go's `Get`). It must be given back with [`done`](Self::done).
-    pub fn take(&mut self, now: Duration) -> Option<K> {
+    /// Hands out the next item (client-go's `Get`). [`done`](Self::done) must be called for it.
+    pub(crate) fn take(&mut self, now: Duration) -> Option<K> {
         let item = self.ready.pop_front()?;
         if let Some(added) = self.added.remove(&item) {
             self.counted.queue_duration.observe(now.saturating_sub(added));
@@ -134,8 +138,8 @@ impl<K: Hash + Eq + Clone + 'static> Queue<K> {
         Some(item)
     }
 
-    /// Says that the work on an item has ended. If it was added again meanwhile, it is to be handed out again, also
-    /// when the queue is shutting down. Does nothing for an item that nobody has.
+    /// Marks the processing of an item as ended. An item that was added again meanwhile is queued,
+    /// even if the queue is shutting down. Does nothing for an item that is not being processed.
     pub fn done(&mut self, now: Duration, item: &K) {
         let Some((item, in_work)) = self.processing.remove_entry(item) else { return };
         self.counted.work_duration.observe(now.saturating_sub(in_work.since));
@@ -145,50 +149,51 @@ impl<K: Hash + Eq + Clone + 'static> Queue<K> {
         }
     }
 
-    /// How many items wait to be handed out; those not counted that wait for their time, or for `done`.
+    /// The number of queued items, without delayed ones and those added again while being
+    /// processed.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ready.len()
     }
 
-    /// Whether no item waits to be handed out.
+    /// Whether no item is queued.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ready.is_empty()
     }
 
-    /// How many items wait for their time.
-    #[must_use]
-    pub fn delayed(&self) -> usize {
+    /// The number of delayed items.
+    #[cfg(test)]
+    pub(super) fn delayed(&self) -> usize {
         self.delays.len()
     }
 
-    /// Refuses what is added from now on, and drops what waits for its time. What was added before is still handed
-    /// out.
-    pub fn shut_down(&mut self) {
+    /// Refuses further items and drops the delayed ones. Queued items are still handed out.
+    pub(crate) fn shut_down(&mut self) {
         self.is_shutting_down = true;
         self.delays.clear();
     }
 
-    /// Whether [`shut_down`](Self::shut_down) was called.
+    /// Whether the queue was shut down.
     #[must_use]
     pub fn is_shutting_down(&self) -> bool {
         self.is_shutting_down
     }
 
-    /// Whether nothing will be handed out any more. Stays so.
+    /// Whether no item will be handed out any more. Once true, it stays true.
     #[must_use]
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.is_shutting_down && self.ready.is_empty() && self.again == 0
     }
 
-    /// Whether nothing will be handed out any more, and nobody has an item. Stays so.
+    /// Whether no item will be handed out any more and none is being processed. Once true, it stays
+    /// true.
     #[must_use]
-    pub fn is_drained(&self) -> bool {
+    pub(crate) fn is_drained(&self) -> bool {
         self.is_over() && self.processing.is_empty()
     }
 
-    /// The queue's figures.
+    /// The queue's metrics.
     #[must_use]
     pub fn metrics(&self, now: Duration) -> Metrics {
         let in_work = || self.processing.values().map(|in_work| now.saturating_sub(in_work.since));
@@ -209,7 +214,7 @@ impl<K: Hash + Eq + Clone + 'static> Queue<K> {
     }
 }
 
-/// Without the items.
+/// Prints no items.
 impl<K> fmt::Debug for Queue<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Queue")

@@ -1,4 +1,4 @@
-//! A queue that several workers share.
+//! A queue shared by several workers.
 
 use std::fmt;
 use std::hash::Hash;
@@ -9,7 +9,8 @@ use std::time::Duration;
 use super::sync::Mutex;
 use super::{Queue, WaiterId, Waiters};
 
-/// A [`Queue`] behind a lock, with those who wait for it. Nothing is called under the lock but the rate limiter.
+/// A [`Queue`] behind a lock, with the tasks that wait for it. Of code from outside, only the rate
+/// limiter runs under the lock.
 pub struct SharedQueue<K> {
     state: Mutex<State<K>>,
 }
@@ -18,34 +19,41 @@ struct State<K> {
     queue: Queue<K>,
     takers: Waiters,
     drainers: Waiters,
-    /// Whether nobody shall wait for the drain any more.
+    /// Whether waits for the drain are cancelled.
     is_drain_off: bool,
 }
 
-/// The place of one who waits; given back with [`SharedQueue::leave`] if the wait ends before its time.
+/// The registration of a waiting task. If the wait ends early, release it with
+/// [`SharedQueue::leave`].
 #[derive(Debug, Default)]
 pub struct Ticket(Option<WaiterId>);
 
-/// What one who asks for an item gets.
+/// The result of [`SharedQueue::poll_take`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Polled<K> {
-    /// An item, to be given back with [`Queue::done`].
+    /// An item; [`Queue::done`] must be called for it.
     Item(K),
-    /// Nothing will come any more.
+    /// No item will come any more.
     Over,
-    /// Nothing yet: the waker will be woken. With a time, ask again then, woken or not.
+    /// No item yet: the waker will be woken. If there is a time, poll again at that time, even if
+    /// not woken.
     Pending(Option<Duration>),
 }
 
 impl<K: Hash + Eq + Clone + 'static> SharedQueue<K> {
     /// Shares a queue.
     pub fn new(queue: Queue<K>) -> Self {
-        let state =
-            State { queue, takers: Waiters::default(), drainers: Waiters::default(), is_drain_off: false };
+        let state = State {
+            queue,
+            takers: Waiters::default(),
+            drainers: Waiters::default(),
+            is_drain_off: false,
+        };
         Self { state: Mutex::new(state) }
     }
 
-    /// Looks at the queue or changes it, and wakes whom that concerns. Items whose time has come are added first.
+    /// Reads or changes the queue, and wakes the tasks that the change concerns. Items whose delay
+    /// has passed are added first.
     pub fn with<R>(&self, now: Duration, change: impl FnOnce(&mut Queue<K>) -> R) -> R {
         self.update(|state| {
             state.queue.advance(now);
@@ -53,7 +61,7 @@ impl<K: Hash + Eq + Clone + 'static> SharedQueue<K> {
         })
     }
 
-    /// Asks for an item.
+    /// Takes an item, or registers `waker` to wait for one.
     pub fn poll_take(&self, now: Duration, ticket: &mut Ticket, waker: &Waker) -> Polled<K> {
         self.update(|state| {
             state.queue.advance(now);
@@ -70,14 +78,15 @@ impl<K: Hash + Eq + Clone + 'static> SharedQueue<K> {
         })
     }
 
-    /// Ends a wait for an item. A wake-up that was on its way goes to another who waits.
+    /// Ends a wait for an item. A wake-up in progress is passed on to another waiting task.
     pub fn leave(&self, ticket: &mut Ticket) {
         if ticket.0.is_some() {
             self.update(|state| state.takers.leave(&mut ticket.0));
         }
     }
 
-    /// Shuts the queue down; see [`Queue::shut_down`]. Those who wait for a drain wait no more.
+    /// Shuts the queue down: no item is added any more, queued ones are still handed out. Ends all
+    /// waits for a drain.
     pub fn shut_down(&self) {
         self.update(|state| {
             state.queue.shut_down();
@@ -85,7 +94,7 @@ impl<K: Hash + Eq + Clone + 'static> SharedQueue<K> {
         });
     }
 
-    /// Shuts the queue down, for somebody who will wait for the drain.
+    /// Shuts the queue down, to be followed by a wait for the drain.
     pub fn begin_drain(&self) {
         self.update(|state| {
             state.queue.shut_down();
@@ -93,7 +102,8 @@ impl<K: Hash + Eq + Clone + 'static> SharedQueue<K> {
         });
     }
 
-    /// Asks whether the drain has ended: all was handed out and is done, or nobody shall wait for it any more.
+    /// Whether the drain has ended: all items were handed out and are done, or waits for the drain
+    /// were cancelled. If not, registers `waker`.
     pub fn poll_drained(&self, ticket: &mut Ticket, waker: &Waker) -> bool {
         self.update(|state| {
             let has_ended = state.has_drain_ended();
@@ -111,7 +121,7 @@ impl<K: Hash + Eq + Clone + 'static> SharedQueue<K> {
         self.update(|state| state.drainers.leave(&mut ticket.0));
     }
 
-    /// Changes the state, and then, without the lock, wakes whom that concerns.
+    /// Changes the state under the lock, then wakes the tasks that this concerns without it.
     fn update<R>(&self, change: impl FnOnce(&mut State<K>) -> R) -> R {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let result = change(&mut state);
@@ -128,7 +138,8 @@ impl<K: Hash + Eq + Clone + 'static> State<K> {
     }
 
     fn settle(&mut self) -> Vec<Waker> {
-        let (items, deadline, is_over) = (self.queue.len(), self.queue.next_deadline(), self.queue.is_over());
+        let (items, deadline, is_over) =
+            (self.queue.len(), self.queue.next_deadline(), self.queue.is_over());
         let mut wakers = self.takers.settle(items, deadline, is_over);
         wakers.append(&mut self.drainers.settle(0, None, self.has_drain_ended()));
         wakers

@@ -1,25 +1,25 @@
-//! Whom to wake: those who wait for an item.
+//! Selects which waiting tasks to wake.
 
 use std::task::Waker;
 use std::time::Duration;
 
-/// Names one who waits.
+/// Identifies a waiter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct WaiterId(u64);
+pub(crate) struct WaiterId(u64);
 
-/// Those who wait for an item, first come first served, and which of them keeps the time.
+/// Tasks that wait for an item, first come first served. One of them may be the timekeeper.
 ///
-/// Two things hold whenever the queue's lock is free ([`settle`](Self::settle) sees to it):
-/// - as many waiters are woken as there are items, or all of them;
-/// - if an item waits for its time, then some waiter sleeps no longer than until then, the *timekeeper*, or some
-///   waiter is woken, who will see to it.
+/// Two invariants hold whenever the queue's lock is free; [`settle`](Self::settle) restores them:
+/// - As many waiters are woken as there are items, or all of them.
+/// - If an item is delayed, then some waiter, the *timekeeper*, sleeps no longer than until it is
+///   due; or some waiter is woken, and becomes the timekeeper if it waits again.
 ///
-/// A waiter that is woken comes back, takes what it wanted or goes on waiting, or it leaves; each is followed by
-/// `settle`, so that a wake-up given to one who leaves goes on to the next.
+/// A woken waiter either polls again or leaves. Both are followed by `settle`, so that the wake-up
+/// of a waiter that leaves is passed on to the next.
 #[derive(Debug, Default)]
-pub struct Waiters {
+pub(crate) struct Waiters {
     waiting: Vec<Waiter>,
-    /// Who sleeps until when.
+    /// The timekeeper, and until when it sleeps.
     timekeeper: Option<(WaiterId, Duration)>,
     last: u64,
 }
@@ -32,8 +32,9 @@ struct Waiter {
 }
 
 impl Waiters {
-    /// Notes one who begins to wait, or waits on. Says until when it must sleep at most, if it keeps the time.
-    pub fn wait(
+    /// Adds or updates a waiter. Returns the latest time at which it must poll again, if it is the
+    /// timekeeper.
+    pub(crate) fn wait(
         &mut self,
         id: &mut Option<WaiterId>,
         waker: &Waker,
@@ -56,16 +57,21 @@ impl Waiters {
         Some(deadline)
     }
 
-    /// Notes that one waits no more.
-    pub fn leave(&mut self, id: &mut Option<WaiterId>) {
+    /// Removes a waiter.
+    pub(crate) fn leave(&mut self, id: &mut Option<WaiterId>) {
         let Some(id) = id.take() else { return };
         self.waiting.retain(|waiter| waiter.id != id);
         self.resign(id);
     }
 
-    /// Chooses who must be woken, with `items` to be handed out, the next deadline of those that wait for their
-    /// time, and whether all is over.
-    pub fn settle(&mut self, items: usize, deadline: Option<Duration>, is_over: bool) -> Vec<Waker> {
+    /// Selects the waiters to wake. `items` are to be handed out, `deadline` is that of the next
+    /// delayed item, and `is_over` wakes all.
+    pub(crate) fn settle(
+        &mut self,
+        items: usize,
+        deadline: Option<Duration>,
+        is_over: bool,
+    ) -> Vec<Waker> {
         let mut wakers = Vec::new();
         let woken = self.waiting.iter().filter(|waiter| waiter.is_woken).count();
         let mut missing = if is_over { usize::MAX } else { items.saturating_sub(woken) };
@@ -79,7 +85,7 @@ impl Waiters {
         wakers
     }
 
-    /// One who wakes up or leaves sleeps no more until the time it kept.
+    /// A waiter that wakes up or leaves is no longer the timekeeper.
     fn resign(&mut self, id: WaiterId) {
         if self.timekeeper.is_some_and(|(keeper, _)| keeper == id) {
             self.timekeeper = None;

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use informer_core::store::{Index, IndexFault, Reader, Snapshot};
-use informer_core::{Deleted, Delta, Event, FinalState, Item, ObjectKey, ResourceVersion, Uid};
+use informer_core::{Deleted, Event, FinalState, ObjectKey, ResourceVersion, Uid};
 
+use crate::driver::{Delivered, Delivery, Obj, What};
 use crate::server::{Good, State};
-use crate::session::Obj;
 use crate::world::World;
 
 /// What is known of the published store.
@@ -23,7 +23,8 @@ pub(crate) struct Content {
     pub(crate) synced: bool,
     pub(crate) indexes: Vec<Index<Obj>>,
     kept: Vec<(Snapshot<Obj>, Stamps)>,
-    /// The last good state of each name that was handed in, and those of the list that is coming in.
+    /// The last good state of each name that was handed in, and those of the list that is coming
+    /// in.
     good: LastGood,
     listed: LastGood,
     pub(crate) spy: Arc<Mutex<Spy>>,
@@ -78,17 +79,6 @@ impl Content {
         }
     }
 
-    fn note_good(&mut self, delta: &Delta<Obj>) {
-        let last = |item: &Item<Obj>| (item.key.clone(), (item.record.uid.clone(), item.record.object.stamp));
-        match delta {
-            Delta::Added(item) | Delta::Updated(item) => self.good.extend([last(item)]),
-            Delta::Listed(item) => self.listed.extend([last(item)]),
-            Delta::ReplaceStarted { .. } => self.listed.clear(),
-            Delta::ReplaceFinished { .. } => self.good.append(&mut self.listed),
-            _ => {}
-        }
-    }
-
     /// Snapshots do not change (G10).
     pub(crate) fn check_kept(&self) {
         for (snapshot, content) in &self.kept {
@@ -120,43 +110,40 @@ impl Spy {
 
     fn agrees(&self, snapshot: &Snapshot<Obj>) -> bool {
         self.view.len() == snapshot.len()
-            && snapshot
-                .iter()
-                .zip(&self.view)
-                .all(|(entry, (key, object))| entry.key == key && Arc::ptr_eq(entry.object(), object))
+            && snapshot.iter().zip(&self.view).all(|(entry, (key, object))| {
+                entry.key == key && Arc::ptr_eq(entry.object(), object)
+            })
     }
 }
 
 impl World {
-    /// Hands up to `max` deltas to the pipeline.
-    pub(crate) fn deliver(&mut self, max: usize) {
-        if self.queue.is_empty() {
-            return;
-        }
-        let deltas: Vec<Delta<Obj>> = self.queue.pop_batch(max).collect();
-        self.sync_queued &= !self.queue.is_empty();
+    /// Has the store take what is queued, and checks what it makes of it.
+    pub(crate) fn deliver(&mut self) {
+        self.ingest.deliver(self.now);
+        let Delivery { deltas, faults } = std::mem::take(&mut self.ingest.sink_mut().delivery);
         let mut batch = Batch::default();
         let mut first = false;
-        for delta in &deltas {
-            self.trace(|| format!("    {delta:?}"));
-            match delta {
-                Delta::Cleared => (self.content.cleared, batch.replaced) = (true, true),
-                Delta::ReplaceFinished { history_changed, .. } => {
-                    self.content.epoch += u64::from(*history_changed);
+        for Delivered { shown, what } in deltas {
+            self.trace(|| format!("    {shown}"));
+            match what {
+                What::Changed(key, uid, stamp) => _ = self.content.good.insert(key, (uid, stamp)),
+                What::Listed(key, uid, stamp) => _ = self.content.listed.insert(key, (uid, stamp)),
+                What::ReplaceStarted => self.content.listed.clear(),
+                What::ReplaceFinished { history_changed } => {
+                    self.content.good.append(&mut self.content.listed);
+                    self.content.epoch += u64::from(history_changed);
                     first |= !self.content.synced;
-                    (self.content.cleared, self.content.synced, batch.replaced) = (false, true, true);
+                    (self.content.cleared, self.content.synced, batch.replaced) =
+                        (false, true, true);
                 }
-                Delta::Deleted(tombstone) => {
-                    let last = tombstone.last.clone();
-                    batch
-                        .tombstones
-                        .extend(last.map(|last| (tombstone.key.clone(), tombstone.uid.clone(), last)));
-                }
-                _ => {}
+                What::Cleared => (self.content.cleared, batch.replaced) = (true, true),
+                What::Deleted(key, uid, Some(last)) => batch.tombstones.push((key, uid, last)),
+                What::Deleted(_, _, None) => self.cover("undecodable object deleted"),
+                What::Undecodable => self.cover("undecodable object watched"),
+                What::Unlisted => self.cover("deleted while listed"),
+                What::Other => {}
             }
-            self.content.note_good(delta);
         }
-        let faults = self.pipeline.apply(self.now, deltas);
         self.check_faults(&faults);
         if first {
             let spy = self.content.spy.lock().unwrap_or_else(PoisonError::into_inner).first.clone();
@@ -173,12 +160,19 @@ impl World {
         let listed = self.server.lineage().at(number(snapshot.version()));
         let all: Vec<&State> = listed.into_iter().flatten().flatten().collect();
         let hopeless = !all.is_empty() && all.iter().all(|state| state.good != Good::Yes);
-        assert!(!hopeless || !snapshot.is_empty() || self.open_streaming, "G20: synced with nothing");
+        assert!(
+            !hopeless || !snapshot.is_empty() || self.open_streaming,
+            "G20: synced with nothing"
+        );
     }
 
     fn check_store(&mut self, batch: &Batch) {
         let snapshot = self.content.reader.snapshot();
-        assert_eq!(self.pipeline.has_synced(), self.content.synced, "G19, G20: the store's sync");
+        assert_eq!(
+            self.ingest.sink().pipeline.has_synced(),
+            self.content.synced,
+            "G19, G20: the store's sync"
+        );
         assert_eq!(snapshot.epoch(), self.content.epoch, "G14: the epoch");
         let before = std::mem::replace(&mut self.content.before, snapshot.clone());
         let same_epoch = before.epoch() == snapshot.epoch();
@@ -198,12 +192,13 @@ impl World {
         self.check_indexes(&snapshot);
         self.check_spy(batch, &before, &snapshot);
         self.handlers.iter_mut().for_each(|handler| handler.published(&snapshot));
-        if self.queue.is_empty() && !self.content.cleared && self.list.is_none() {
-            assert_eq!(snapshot.version(), self.machine.last_sync_resource_version(), "G14");
+        if self.ingest.queued() == 0 && !self.content.cleared && !self.staging {
+            assert_eq!(snapshot.version(), self.ingest.last_sync_resource_version(), "G14");
         }
     }
 
-    /// The store shows the server's collection at the version that it stands for, in one of its histories (G9).
+    /// The store shows the server's collection at the version that it stands for, in one of its
+    /// histories (G9).
     fn check_content(&mut self, before: &Snapshot<Obj>, snapshot: &Snapshot<Obj>) {
         if !self.content.synced || self.content.cleared {
             assert!(snapshot.is_empty(), "G9, G32: there are objects");
@@ -211,12 +206,15 @@ impl World {
         }
         let version = number(snapshot.version());
         let mut why = format!("{version} was never a version");
-        for (lineage, history) in self.server.lineages.iter().enumerate().skip(self.content.lineage) {
+        for (lineage, history) in self.server.lineages.iter().enumerate().skip(self.content.lineage)
+        {
             let Some(collection) = history.at(version) else { continue };
             let wrong = (0..crate::server::NAMES).find_map(|name| {
-                let wrong = self.compare(name, collection[usize::from(name)], before, snapshot).err()?;
+                let wrong =
+                    self.compare(name, collection[usize::from(name)], before, snapshot).err()?;
                 // What a later page had of it.
-                let mut later = (version + 1..=self.ledger.pages_until).filter_map(|later| history.at(later));
+                let mut later =
+                    (version + 1..=self.ledger.pages_until).filter_map(|later| history.at(later));
                 let is_later = |all: &crate::server::Collection| {
                     self.compare(name, all[usize::from(name)], before, snapshot).is_ok()
                 };
@@ -248,11 +246,14 @@ impl World {
                     && held.version == ResourceVersion::from(state.version);
                 if same { Ok(()) } else { Err(format!("{key} is {held:?}, and was {state:?}")) }
             }
-            // A list that has it does not say so: what it lacks is gone.
-            (Some(state), held) if state.good == Good::Nameless => match held {
-                None => Ok(()),
-                Some(held) => Err(format!("G30: {key} is {held:?}, and nobody can know")),
-            },
+            // A list that has it does not say so: what it lacks is gone. Of a streaming list it may
+            // have had an older state before.
+            (Some(state), None) if state.good == Good::Nameless => Ok(()),
+            (Some(state), Some(held))
+                if state.good == Good::Nameless && held.uid != state.uid() =>
+            {
+                Err(format!("G30: {key} is {held:?}, and nobody can know"))
+            }
             // What the store holds stays, if it is the same object (G30).
             (Some(state), Some(held)) if held.uid == state.uid() => {
                 let last = self.content.good.get(&key);
@@ -289,7 +290,8 @@ impl World {
             let found: Vec<(String, ObjectKey)> = values
                 .iter()
                 .flat_map(|value| {
-                    let hits = snapshot.by_index(index, value).expect("G11: the snapshot has the index");
+                    let hits =
+                        snapshot.by_index(index, value).expect("G11: the snapshot has the index");
                     hits.map(|entry| (value.to_string(), entry.key.clone())).collect::<Vec<_>>()
                 })
                 .collect();
@@ -309,7 +311,10 @@ impl World {
         if let Some(wrong) = spy.wrong.take() {
             panic!("{wrong}");
         }
-        assert!(spy.agrees(snapshot) || !self.content.synced, "G2: told of less than the store shows");
+        assert!(
+            spy.agrees(snapshot) || !self.content.synced,
+            "G2: told of less than the store shows"
+        );
         let events = std::mem::take(&mut spy.events);
         drop(spy);
         let mut known: Vec<&Arc<Obj>> = Vec::new();
@@ -330,10 +335,14 @@ impl World {
         let told = |of: &Arc<Obj>| known.iter().any(|known| Arc::ptr_eq(known, of));
         for (key, uid, object) in &batch.tombstones {
             let was_there = before.get(key).is_some_and(|held| held.uid == *uid);
-            assert!(!was_there || batch.replaced || told(object), "G6: the end of {key} is not told");
+            assert!(
+                !was_there || batch.replaced || told(object),
+                "G6: the end of {key} is not told"
+            );
         }
-        let from_watch =
-            |known: &&Arc<Obj>| batch.tombstones.iter().any(|(_, _, object)| Arc::ptr_eq(object, known));
+        let from_watch = |known: &&Arc<Obj>| {
+            batch.tombstones.iter().any(|(_, _, object)| Arc::ptr_eq(object, known))
+        };
         assert!(known.iter().all(from_watch), "G6: a final state that nobody saw");
     }
 }
@@ -342,8 +351,12 @@ impl World {
 fn check_kept_objects(before: &Snapshot<Obj>, snapshot: &Snapshot<Obj>) {
     for entry in snapshot.iter() {
         let Some(held) = before.get(entry.key) else { continue };
-        let unchanged = held.is_state(&entry.record.uid, &entry.record.version);
-        assert!(!unchanged || Arc::ptr_eq(&held.object, entry.object()), "G7: {} is another", entry.key);
+        let unchanged = held.uid == entry.record.uid && held.version == entry.record.version;
+        assert!(
+            !unchanged || Arc::ptr_eq(&held.object, entry.object()),
+            "G7: {} is another",
+            entry.key
+        );
     }
 }
 
@@ -376,5 +389,9 @@ fn contents(snapshot: &Snapshot<Obj>) -> Stamps {
 
 /// The number of a version that the server gave; 0 if there is none.
 pub(crate) fn number(version: &ResourceVersion) -> u64 {
-    if version.is_unset() { 0 } else { version.to_string().parse().expect("the server numbers versions") }
+    if version.is_unset() {
+        0
+    } else {
+        version.to_string().parse().expect("the server numbers versions")
+    }
 }

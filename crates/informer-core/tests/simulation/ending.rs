@@ -1,10 +1,9 @@
 //! The end of every history: the server is well again, and everybody gets everything (G1).
 
-use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
-use informer_core::reflector::{Action, Input, State};
+use informer_core::reflector::State;
 
 use crate::plan::{WatchList, Write};
 use crate::readers::Handler;
@@ -35,7 +34,8 @@ impl World {
         self.stop();
     }
 
-    /// Waits until all have what the server has: with `repair`, of everything, else of what can be used (G30).
+    /// Waits until all have what the server has: with `repair`, of everything, else of what can be
+    /// used (G30).
     fn converge(&mut self, repair: bool) {
         let start = self.now;
         while !self.is_converged(repair) {
@@ -85,65 +85,70 @@ impl World {
             // A list of which nothing can be used is none (G20).
             return true;
         }
+        if self.config.strict && states.iter().any(|state| state.good != Good::Yes) {
+            self.coverage.note("strict, and something is bad");
+            return true;
+        }
         if states.iter().any(|state| !state.good.is_readable()) {
             self.coverage.note("spared what was bad");
         }
-        let bad: Vec<_> =
-            states.extract_if(.., |state| state.good != Good::Yes).map(|state| state.key()).collect();
+        let bad: Vec<_> = states
+            .extract_if(.., |state| state.good != Good::Yes)
+            .map(|state| state.key())
+            .collect();
         states.sort_by_key(|state| state.key());
         let held: Vec<_> = snapshot.iter().filter(|entry| !bad.contains(entry.key)).collect();
         let equal = states.len() == held.len()
             && states.iter().zip(&held).all(|(state, entry)| entry.object().stamp == state.stamp);
         equal
-            && self.pipeline.has_synced()
-            && self.queue.is_empty()
-            && matches!(self.machine.state(), State::Watching { .. })
+            && self.ingest.sink().pipeline.has_synced()
+            && self.ingest.queued() == 0
+            && matches!(self.ingest.state(), State::Watching { .. })
             && self.handlers.iter().all(|handler| {
                 let queue = handler.queue.lock();
                 handler.is_idle()
                     && queue.is_empty()
                     && queue.has_synced()
                     && handler.view.len() == snapshot.len()
-                    && handler
-                        .view
-                        .iter()
-                        .zip(snapshot.iter())
-                        .all(|((key, object), entry)| key == entry.key && Arc::ptr_eq(object, entry.object()))
+                    && handler.view.iter().zip(snapshot.iter()).all(|((key, object), entry)| {
+                        key == entry.key && Arc::ptr_eq(object, entry.object())
+                    })
             })
     }
 
     fn what_is_missing(&self) -> String {
         let shown = self.content.reader.snapshot();
-        let shown: Vec<_> = shown.iter().map(|entry| (entry.key.clone(), entry.object().stamp)).collect();
+        let shown: Vec<_> =
+            shown.iter().map(|entry| (entry.key.clone(), entry.object().stamp)).collect();
         let handlers: Vec<_> = self
             .handlers
             .iter()
             .map(|handler| {
                 let queue = handler.queue.lock();
-                (handler.number, handler.is_idle(), queue.is_empty(), queue.has_synced(), handler.view.len())
+                (
+                    handler.number,
+                    handler.is_idle(),
+                    queue.is_empty(),
+                    queue.has_synced(),
+                    handler.view.len(),
+                )
             })
             .collect();
         format!(
             "{:?}\n  store {shown:?}\n  server {:?}\n  handlers {handlers:?}, {} deltas",
-            self.machine.state(),
+            self.ingest.state(),
             self.server
                 .collection()
                 .iter()
                 .flatten()
                 .map(|state| (state.key(), state.stamp))
                 .collect::<Vec<_>>(),
-            self.queue.len(),
+            self.ingest.queued(),
         )
     }
 
     fn stop(&mut self) {
-        self.machine.handle(self.now, Input::Stop);
-        let actions: Vec<_> = iter::from_fn(|| self.machine.poll(self.now)).collect();
-        let close = self.open.is_some().then_some(Action::Close);
-        let abandon = self.list.is_some().then_some(Action::AbandonReplace);
-        assert!(actions.iter().eq(close.iter().chain(&abandon)), "G24: {actions:?} after the stop");
-        assert_eq!((self.machine.state(), self.machine.deadline()), (&State::Stopped, None), "G24");
-        self.pipeline.finish();
+        self.ingest.sink_mut().pipeline.finish();
         for handler in &mut self.handlers {
             while let Some(at) = handler.next_at(self.now) {
                 handler.step(self.now.max(at), &self.server, &mut self.coverage);

@@ -1,19 +1,19 @@
 //! Simulated histories: the whole core against a model of an API server, under a clock of our own.
 //!
-//! Each seed gives one history: a plan of steps (writes, faults, handlers that come and go …), then a server that
-//! is well again. After every step every guarantee that can be checked is checked; what a check says begins with
-//! the guarantee's number. See CONTRIBUTING.md for how to replay one and how to run more.
+//! Each seed gives one history: a plan of steps (writes, faults, handlers that come and go …), then
+//! a server that is well again. After every step every guarantee that can be checked is checked;
+//! what a check says begins with the guarantee's number. See CONTRIBUTING.md for how to replay one
+//! and how to run more.
 
 mod content;
 mod coverage;
+mod driver;
 mod ending;
 mod network;
-mod objects;
 mod plan;
 mod readers;
 mod requests;
 mod server;
-mod session;
 mod shrink;
 mod states;
 mod steps;
@@ -42,7 +42,8 @@ fn histories_keep_the_contract() {
         return replay(seed);
     }
     let minutes = number_from("INFORMER_SIMULATION_MINUTES");
-    let runs = number_from("INFORMER_SIMULATION_RUNS").unwrap_or_else(|| minutes.map_or(RUNS, |_| u64::MAX));
+    let runs = number_from("INFORMER_SIMULATION_RUNS")
+        .unwrap_or_else(|| minutes.map_or(RUNS, |_| u64::MAX));
     let first = number_from("INFORMER_SIMULATION_FIRST").unwrap_or_default();
     let begun = Instant::now();
     let until = minutes.map(|minutes| begun + Duration::from_secs(60 * minutes));
@@ -81,7 +82,8 @@ fn histories_keep_the_contract() {
     let covered = covered.into_inner().unwrap();
     covered.print();
     if runs >= ALL_SEEN {
-        let missing: Vec<_> = EXPECTED.iter().filter(|what| !covered.0.contains_key(*what)).collect();
+        let missing: Vec<_> =
+            EXPECTED.iter().filter(|what| !covered.0.contains_key(*what)).collect();
         assert!(missing.is_empty(), "never happened: {missing:?}");
     }
 }
@@ -90,8 +92,8 @@ fn histories_keep_the_contract() {
 fn a_seed_gives_the_same_history_every_time() {
     for seed in 0..20 {
         let plan = plan::plan(seed);
-        let traces =
-            [(); 2].map(|()| play(&plan, true).unwrap_or_else(|failure| panic!("{}", failure.what)).1);
+        let traces = [(); 2]
+            .map(|()| play(&plan, true).unwrap_or_else(|failure| panic!("{}", failure.what)).1);
         assert!(traces[0].len() > 10 && traces[0] == traces[1], "seed {seed}");
     }
 }
@@ -105,7 +107,8 @@ struct Broken {
 /// Plays a history to its end; gives what it has covered and, if wanted, all that happened.
 fn play(plan: &Plan, traced: bool) -> Result<(Coverage, Vec<String>), Broken> {
     quiet();
-    let mut world = catch_unwind(|| World::new(plan, traced)).map_err(|panic| broken(&*panic, Vec::new()))?;
+    let mut world =
+        catch_unwind(|| World::new(plan, traced)).map_err(|panic| broken(&*panic, Vec::new()))?;
     let played = catch_unwind(AssertUnwindSafe(|| {
         plan.steps.iter().for_each(|step| world.step(step));
         world.end();

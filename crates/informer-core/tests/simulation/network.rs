@@ -28,7 +28,9 @@ impl World {
             Err(None) => Connection::new(self.now, seed),
             Ok(text) => {
                 let mut connection = Connection::new(self.now, seed);
-                connection.send(self.now, Arriving::Headers);
+                let compressed = self.disarm(Fault::Compressed);
+                self.ledger.flawed |= compressed;
+                connection.send_headers(self.now, compressed);
                 self.send_list(&mut connection, &text);
                 connection
             }
@@ -36,11 +38,11 @@ impl World {
     }
 
     /// The text of a list, or the failure that the request meets; no failure: no answer at all.
-    fn list_body(&mut self, request: &ListRequest) -> Result<String, Option<Failure>> {
+    fn list_body(&mut self, request: &ListRequest) -> Result<Vec<u8>, Option<Failure>> {
         self.refused()?;
         if self.disarm(Fault::NoList) {
             self.ledger.flawed = true;
-            return Ok(wire::status(Refusal::Internal).1);
+            return Ok(wire::no_list(self.config.media_type));
         }
         let server = &self.server;
         let newest = server.version();
@@ -50,7 +52,9 @@ impl World {
                 let mut next = || parts.next().expect("three parts");
                 let (lineage, version, after) = (next(), next(), next());
                 let expired = self.disarm(Fault::ContinueExpired);
-                if expired || lineage != self.server.lineages.len() as u64 || version < self.server.compacted
+                if expired
+                    || lineage != self.server.lineages.len() as u64
+                    || version < self.server.compacted
                 {
                     self.cover("continue token expired");
                     return Err(wire::refusal(Refusal::Expired));
@@ -58,6 +62,7 @@ impl World {
                 if self.server.settings.moves_pages && newest > version {
                     self.cover("pages of different versions");
                     self.ledger.pages_until = newest;
+                    self.server.has_moved_pages = true;
                     (newest, Some(after))
                 } else {
                     (version, Some(after))
@@ -98,10 +103,11 @@ impl World {
             // The same state again, last of all.
             page.push(page[0]);
         }
-        Ok(wire::list(&page, version, token.as_deref(), (left > 0 && version % 2 == 0).then_some(left)))
+        let remaining = (left > 0 && version % 2 == 0).then_some(left);
+        Ok(wire::list(self.config.media_type, &page, version, token.as_deref(), remaining))
     }
 
-    fn send_list(&mut self, connection: &mut Connection, text: &str) {
+    fn send_list(&mut self, connection: &mut Connection, text: &[u8]) {
         connection.drips = self.disarm(Fault::Drip);
         let body = match () {
             () if self.disarm(Fault::Stall) => Body::Stalls,
@@ -110,11 +116,11 @@ impl World {
             () => Body::Whole,
         };
         if body == Body::Whole {
-            connection.send_text(self.now, text);
+            connection.send_bytes(self.now, text);
             connection.send(self.now, Arriving::End);
             return;
         }
-        connection.send_text(self.now, &text[..text.len() / 2]);
+        connection.send_bytes(self.now, &text[..text.len() / 2]);
         match body {
             Body::Breaks => {
                 let failure = Failure::new(FailureKind::Transport, "connection reset");
@@ -160,7 +166,11 @@ impl World {
         }
     }
 
-    fn watch_answer(&mut self, request: &WatchRequest, seed: u64) -> Result<Connection, Option<Failure>> {
+    fn watch_answer(
+        &mut self,
+        request: &WatchRequest,
+        seed: u64,
+    ) -> Result<Connection, Option<Failure>> {
         self.refused()?;
         let settings = self.server.settings;
         let newest = self.server.version();
@@ -169,7 +179,9 @@ impl World {
         match self.watches_go.filter(|(_, until)| *until > self.now) {
             Some((WatchesGo::Refused(refusal), _)) => return Err(wire::refusal(refusal)),
             Some((WatchesGo::Deaf, _)) if !streaming => {
-                connection.send(self.now, Arriving::Headers);
+                let compressed = self.disarm(Fault::Compressed);
+                self.ledger.flawed |= compressed;
+                connection.send_headers(self.now, compressed);
                 connection.ended = true;
                 return Ok(connection);
             }
@@ -183,24 +195,31 @@ impl World {
             self.cover("watch from the future refused");
             return Err(wire::refusal(Refusal::TooLarge));
         }
-        // Without a version a watch begins with what there is, whether it was asked for that or not.
+        // Without a version a watch begins with what there is, whether it was asked for that or
+        // not.
         let initial = streaming && (settings.watch_list != WatchList::Ignored || wanted == 0);
         if !initial && wanted < self.server.compacted {
             self.cover("watch from before a compaction");
             if !settings.expired_as_event {
                 return Err(wire::refusal(Refusal::Expired));
             }
-            connection.send(self.now, Arriving::Headers);
-            connection.send_text(self.now, &wire::error_event(Refusal::Expired));
+            let compressed = self.disarm(Fault::Compressed);
+            self.ledger.flawed |= compressed;
+            connection.send_headers(self.now, compressed);
+            connection
+                .send_bytes(self.now, &wire::error_event(self.config.media_type, Refusal::Expired));
             connection.send(self.now, Arriving::End);
             return Ok(connection);
         }
-        connection.send(self.now, Arriving::Headers);
+        let compressed = self.disarm(Fault::Compressed);
+        self.ledger.flawed |= compressed;
+        connection.send_headers(self.now, compressed);
         connection.drips = self.disarm(Fault::Drip);
         let mut position = wanted;
         if initial {
             position = if wanted == 0 { newest } else { self.server.cached(wanted) };
-            // What a list has of a name is of one object, and then of its successor after a DELETED.
+            // What a list has of a name is of one object, and then of its successor after a
+            // DELETED.
             let mixes = |change: &Change| change.replaces && change.state.good != Good::Yes;
             if self.server.lineage().since(position).iter().any(mixes) {
                 position = newest;
@@ -210,7 +229,8 @@ impl World {
             items.sort_by_key(State::key);
             self.ledger.flawed |= items.iter().any(|state| !state.good.is_readable());
             for item in &items {
-                connection.send_text(self.now, &wire::event("ADDED", item));
+                connection
+                    .send_bytes(self.now, &wire::event(self.config.media_type, "ADDED", item));
             }
         }
         connection.watch = Some(WatchSide {
@@ -224,7 +244,7 @@ impl World {
         }
         self.send_changes(&mut connection);
         if streaming && settings.watch_list == WatchList::Served {
-            connection.send_text(self.now, &wire::bookmark(newest, true));
+            connection.send_bytes(self.now, &wire::bookmark(self.config.media_type, newest, true));
         } else if streaming {
             self.cover("streaming list without an end");
         }
@@ -245,8 +265,8 @@ impl World {
         for change in changes {
             let broken = change.poison.is_some() || !change.state.good.is_readable();
             self.ledger.flawed |= broken;
-            let text = wire::frame(&change);
-            connection.send_text(self.now, &text);
+            let text = wire::frame(self.config.media_type, &change);
+            connection.send_bytes(self.now, &text);
             if change.poison.is_some() {
                 connection.ended = true;
                 self.ledger.poison_sent = Some(change.version);
@@ -254,7 +274,7 @@ impl World {
                 return;
             }
             if change.twice {
-                connection.send_text(self.now, &text);
+                connection.send_bytes(self.now, &text);
             }
         }
     }
@@ -269,27 +289,34 @@ impl World {
             Fault::CutWithinFrame => {
                 let failure = Failure::new(FailureKind::Transport, "connection reset");
                 if watches {
-                    connection.send_text(now, r#"{"type":"MODIFIED","object":{"metadata":{"na"#);
+                    connection.send_bytes(now, &self.half_a_frame());
                 }
                 connection.send(now, Arriving::Broken(failure));
             }
             Fault::Close if watches => connection.send(now, Arriving::End),
             Fault::CloseWithinFrame if watches => {
-                connection.send_text(now, r#"{"type":"DELETED","object":{"metadata":{"name":"n1"#);
+                connection.send_bytes(now, &self.half_a_frame());
                 connection.send(now, Arriving::End);
             }
             Fault::Stall => connection.stall(),
             Fault::Drip => connection.drips = true,
             Fault::ErrorEvent(refusal) if watches => {
-                connection.send_text(now, &wire::error_event(refusal));
+                connection.send_bytes(now, &wire::error_event(self.config.media_type, refusal));
                 connection.send(now, Arriving::End);
             }
             Fault::MalformedFrame(poison) if watches => {
-                connection.send_text(now, &wire::poisoned(poison));
+                connection.send_bytes(now, &wire::poisoned(self.config.media_type, poison));
                 connection.send(now, Arriving::End);
             }
             other => self.armed.push(other),
         }
+    }
+
+    /// What is on the way when a watch breaks off within a frame.
+    fn half_a_frame(&self) -> Vec<u8> {
+        let mut frame = wire::bookmark(self.config.media_type, 1, false);
+        frame.truncate(frame.len() / 2);
+        frame
     }
 
     /// What every request meets first.
@@ -316,10 +343,17 @@ impl World {
     /// Those that wait for a watch.
     fn take_watch_faults(&mut self) -> Vec<Fault> {
         let for_watch = |fault: &Fault| {
-            use Fault::{Close, CloseWithinFrame, Cut, CutWithinFrame, ErrorEvent, MalformedFrame, Stall};
+            use Fault::{
+                Close, CloseWithinFrame, Cut, CutWithinFrame, ErrorEvent, MalformedFrame, Stall,
+            };
             matches!(
                 fault,
-                Cut | CutWithinFrame | Close | CloseWithinFrame | Stall | ErrorEvent(_) | MalformedFrame(_)
+                Cut | CutWithinFrame
+                    | Close
+                    | CloseWithinFrame
+                    | Stall
+                    | ErrorEvent(_)
+                    | MalformedFrame(_)
             )
         };
         let (now, later) = self.armed.drain(..).partition(for_watch);

@@ -1,9 +1,11 @@
-//! A history before it happens: a configuration and a list of steps, drawn from a seed. Everything that the
-//! simulation does follows from it, so that leaving out steps gives another history that can be played.
+//! A history before it happens: a configuration and a list of steps, drawn from a seed. Everything
+//! that the simulation does follows from it, so that leaving out steps gives another history that
+//! can be played.
 
 use std::time::Duration;
 
 use fastrand::Rng;
+use informer_core::wire::MediaType;
 
 use crate::server::{Good, NAMES};
 
@@ -20,6 +22,9 @@ pub(crate) struct Config {
     pub(crate) page_size: Option<u32>,
     pub(crate) page_relists: bool,
     pub(crate) streaming_lists: bool,
+    pub(crate) strict: bool,
+    /// How the server's answers are encoded.
+    pub(crate) media_type: MediaType,
     /// Deltas that wait before reading stops, and how many the sink takes at a time.
     pub(crate) queue: usize,
     pub(crate) sink_batch: usize,
@@ -42,7 +47,8 @@ pub(crate) struct Settings {
     /// How many versions its cache is behind.
     pub(crate) lag: u64,
     pub(crate) expired_as_event: bool,
-    /// Whether a list or watch from the future is refused; else the list is what there is, and the watch waits.
+    /// Whether a list or watch from the future is refused; else the list is what there is, and the
+    /// watch waits.
     pub(crate) refuses_future: bool,
     /// Whether watches end at the timeout they asked for.
     pub(crate) ends_watches: bool,
@@ -99,7 +105,8 @@ pub(crate) enum Action {
     Compact {
         keep: u64,
     },
-    /// Back to an older snapshot; what is lost may be done again, which gives the same versions to other states.
+    /// Back to an older snapshot; what is lost may be done again, which gives the same versions to
+    /// other states.
     Restore {
         back: u64,
         redo: bool,
@@ -189,6 +196,8 @@ pub(crate) enum Fault {
     /// The next list is no list.
     NoList,
     ContinueExpired,
+    /// The next answer is compressed, although nobody asked for that.
+    Compressed,
     /// Watches are closed as soon as they are opened.
     CloseLoop,
 }
@@ -219,6 +228,8 @@ pub(crate) fn plan(seed: u64) -> Plan {
         page_size: one_of(rng, &[None, Some(1), Some(3), Some(500)]),
         page_relists: rng.bool(),
         streaming_lists: rng.u8(0..10) < 6,
+        strict: rng.u8(0..10) == 0,
+        media_type: one_of(rng, &MediaType::ALL),
         queue: one_of(rng, &[1, 3, 64]),
         sink_batch: one_of(rng, &[usize::MAX, usize::MAX, usize::MAX, 1, 4]),
         objects,
@@ -226,7 +237,8 @@ pub(crate) fn plan(seed: u64) -> Plan {
         handlers: (0..rng.usize(1..=3)).map(|_| handler(rng)).collect(),
         index: rng.bool(),
     };
-    let steps = (0..rng.usize(5..40)).map(|_| Step { after: pause(rng), action: action(rng) }).collect();
+    let steps =
+        (0..rng.usize(5..40)).map(|_| Step { after: pause(rng), action: action(rng) }).collect();
     Plan { seed, config, steps }
 }
 
@@ -300,7 +312,11 @@ fn action(rng: &mut Rng) -> Action {
                 Refusal::TooMany { retry_after: None },
                 Refusal::Unanswered,
             ];
-            let goes = if rng.bool() { WatchesGo::Deaf } else { WatchesGo::Refused(one_of(rng, &refusals)) };
+            let goes = if rng.bool() {
+                WatchesGo::Deaf
+            } else {
+                WatchesGo::Refused(one_of(rng, &refusals))
+            };
             Action::Watches(goes, Duration::from_secs(rng.u64(60..2000)))
         }
     }
@@ -339,7 +355,7 @@ fn write(rng: &mut Rng) -> Write {
 }
 
 fn fault(rng: &mut Rng) -> Fault {
-    match rng.u8(0..30) {
+    match rng.u8(0..31) {
         0..=6 => Fault::Refuse(one_of(rng, &REFUSALS)),
         7 => Fault::Refuse(Refusal::Unanswered),
         8..=10 => Fault::Cut,
@@ -354,6 +370,7 @@ fn fault(rng: &mut Rng) -> Fault {
         26 => Fault::Duplicates,
         27 => Fault::NoList,
         28 => Fault::ContinueExpired,
+        29 => Fault::Compressed,
         _ => Fault::CloseLoop,
     }
 }
@@ -440,6 +457,7 @@ impl Fault {
             Self::Duplicates => "fault: duplicates in a list",
             Self::NoList => "fault: a list that is none",
             Self::ContinueExpired => "fault: continue token expires",
+            Self::Compressed => "fault: compressed body",
             Self::CloseLoop => "fault: closed in a loop",
         }
     }

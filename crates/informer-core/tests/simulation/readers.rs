@@ -1,18 +1,19 @@
-//! Handlers: each takes its events at its own pace, and checks what it is told (G3, G5, G6, G8, G16 to G19).
+//! Handlers: each takes its events at its own pace, and checks what it is told (G3, G5, G6, G8, G16
+//! to G19).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use informer_core::fan_out::{RegistrationId, SharedQueue};
+use informer_core::fan_out::{RegistrationId, RegistrationQueue};
 use informer_core::store::Snapshot;
 use informer_core::{Deleted, Event, FinalState, ObjectKey, Uid, UpdateReason};
 
 use crate::coverage::Coverage;
+use crate::driver::Obj;
 use crate::plan::{HandlerPlan, Speed};
 use crate::server::{NAMES, Server};
-use crate::session::Obj;
 
 /// Events taken at a time.
 const BATCH: usize = 4;
@@ -22,7 +23,7 @@ const LEAST_RESYNC: Duration = Duration::from_secs(1);
 
 pub(crate) struct Handler {
     pub(crate) id: RegistrationId,
-    pub(crate) queue: SharedQueue<Obj>,
+    pub(crate) queue: RegistrationQueue<Obj>,
     pub(crate) plan: HandlerPlan,
     pub(crate) number: usize,
     woken: Arc<AtomicBool>,
@@ -47,7 +48,7 @@ impl Handler {
     pub(crate) fn new(
         number: usize,
         plan: HandlerPlan,
-        (id, queue): (RegistrationId, SharedQueue<Obj>),
+        (id, queue): (RegistrationId, RegistrationQueue<Obj>),
         woken: Arc<AtomicBool>,
     ) -> Self {
         Self {
@@ -106,7 +107,9 @@ impl Handler {
     pub(crate) fn step(&mut self, now: Duration, server: &Server, coverage: &mut Coverage) {
         if self.returns.take().is_some() {
             let handled = self.batch.pop_front().expect("a call is for an event");
-            if let (Event::Added { key, initial: true, .. }, Some(initial)) = (&handled, &mut self.initial) {
+            if let (Event::Added { key, initial: true, .. }, Some(initial)) =
+                (&handled, &mut self.initial)
+            {
                 initial.remove(key);
             }
         } else {
@@ -115,7 +118,8 @@ impl Handler {
         if self.batch.is_empty() {
             let mut queue = self.queue.lock();
             let batch = match self.plan.speed {
-                // As a stream does it, which keeps its events; and as handlers do it, which read them.
+                // As a stream does it, which keeps its events; and as handlers do it, which read
+                // them.
                 Speed::Slow => {
                     let mut batch = Vec::new();
                     queue.pop_batch(BATCH, &mut batch);
@@ -126,7 +130,10 @@ impl Handler {
             assert!(batch.len() <= BATCH, "G16: {} events at a time", batch.len());
             let (synced, empty) = (queue.has_synced(), queue.is_empty());
             drop(queue);
-            assert!(!synced || !batch.iter().any(Event::is_initial), "G19: synced before it was handled");
+            assert!(
+                !synced || !batch.iter().any(Event::is_initial),
+                "G19: synced before it was handled"
+            );
             assert!(!batch.is_empty() || empty, "G15: there is something, and it is not given");
             self.batch = batch.into();
             self.check_synced(synced);
@@ -156,7 +163,8 @@ impl Handler {
         let queue = self.queue.lock();
         let (depth, synced) = (queue.depth(), queue.has_synced());
         drop(queue);
-        // One per key of an initial set or a resync, and above the capacity a delete and an add of each.
+        // One per key of an initial set or a resync, and above the capacity a delete and an add of
+        // each.
         let most = self.plan.capacity + 3 * usize::from(NAMES);
         assert!(depth <= most, "G16: {depth} events wait, of {most}");
         if synced {
@@ -167,7 +175,10 @@ impl Handler {
 
     fn told(&mut self, now: Duration, event: Event<Obj>, server: &Server, coverage: &mut Coverage) {
         assert!(event.object().transformed, "G33: {event:?}");
-        assert!(!event.is_initial() || !self.goes_on, "G17: {event:?} comes after one that is not initial");
+        assert!(
+            !event.is_initial() || !self.goes_on,
+            "G17: {event:?} comes after one that is not initial"
+        );
         self.goes_on |= !event.is_initial();
         match event {
             Event::Added { key, object, initial } => {
@@ -176,16 +187,18 @@ impl Handler {
                 coverage.note(if initial { "event: added, initial" } else { "event: added" });
             }
             Event::Updated { key, old, new, reason } => {
-                let given =
-                    self.view.insert(key.clone(), Arc::clone(&new)).expect("G3: updated before added");
+                let given = self
+                    .view
+                    .insert(key.clone(), Arc::clone(&new))
+                    .expect("G3: updated before added");
                 assert!(Arc::ptr_eq(&given, &old), "G3: old is not what was last given");
                 assert_eq!(server.uid_of(old.stamp), server.uid_of(new.stamp), "G5: {key}");
                 if reason == UpdateReason::Change {
-                    // After another history, equal versions are not trusted (G26). A watch from the first of several
-                    // pages repeats what later pages had: back to an older state and to the same again, which may be
-                    // merged.
+                    // After another history, equal versions are not trusted (G26). A watch from the
+                    // first of several pages repeats what later pages had: back to an older state
+                    // and to the same again, which may be merged.
                     let decoded_again = !Arc::ptr_eq(&old, &new);
-                    let may_repeat = decoded_again && (self.epoch > 0 || server.settings.moves_pages);
+                    let may_repeat = decoded_again && (self.epoch > 0 || server.has_moved_pages);
                     assert!(old.stamp != new.stamp || may_repeat, "G7: {key} has not changed");
                     coverage.note("event: updated");
                 } else {
@@ -196,7 +209,10 @@ impl Handler {
             }
             Event::Deleted(Deleted { key, old, last, final_state }) => {
                 let given = self.view.remove(&key).expect("G3: deleted before added");
-                assert!(Arc::ptr_eq(&given, &old), "G3: old of a delete is not what was last given");
+                assert!(
+                    Arc::ptr_eq(&given, &old),
+                    "G3: old of a delete is not what was last given"
+                );
                 assert_eq!(server.uid_of(old.stamp), server.uid_of(last.stamp), "G5: {key}");
                 let is_final = server.final_stamps.contains(&last.stamp);
                 assert_eq!(final_state == FinalState::Known, is_final, "G6: {key} {final_state:?}");
@@ -210,7 +226,8 @@ impl Handler {
     }
 
     fn resynced(&mut self, now: Duration, key: ObjectKey) {
-        let period = self.plan.resync.expect("G8: a resync that was not asked for").max(LEAST_RESYNC);
+        let period =
+            self.plan.resync.expect("G8: a resync that was not asked for").max(LEAST_RESYNC);
         let times = self.resyncs.entry(key).or_default();
         *times += 1;
         let due = now.saturating_sub(self.begun).as_millis() / period.as_millis();

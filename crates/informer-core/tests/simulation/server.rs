@@ -1,9 +1,11 @@
-//! A model of an API server's storage for one resource: versions, a history that can be compacted or replaced,
-//! and what the collection was at every version of every history.
+//! A model of an API server's storage for one resource: versions, a history that can be compacted
+//! or replaced, and what the collection was at every version of every history.
 
 use std::collections::BTreeSet;
 
 use informer_core::{ObjectKey, Uid};
+use k8s_protobuf::encode;
+use serde_json::{Value, json};
 
 use crate::plan::{Poison, Settings, Write};
 
@@ -82,6 +84,8 @@ pub(crate) struct Server {
     /// The cache is at this version at least.
     pub(crate) cache_floor: u64,
     pub(crate) removed: bool,
+    /// Pages of one list were of different versions.
+    pub(crate) has_moved_pages: bool,
     /// Stamps of final states: those that DELETED events carry.
     pub(crate) final_stamps: BTreeSet<u64>,
     /// Every state there ever was; the first has stamp 1.
@@ -104,13 +108,15 @@ impl Lineage {
 
 impl Server {
     pub(crate) fn new(settings: Settings, objects: u8) -> Self {
-        let first = Lineage { states: vec![(1, [None; NAMES as usize])], log: Vec::new(), newest: 1 };
+        let first =
+            Lineage { states: vec![(1, [None; NAMES as usize])], log: Vec::new(), newest: 1 };
         let mut server = Self {
             settings,
             lineages: vec![first],
             compacted: 0,
             cache_floor: 1,
             removed: false,
+            has_moved_pages: false,
             final_stamps: BTreeSet::new(),
             by_stamp: Vec::new(),
             uids: 0,
@@ -163,9 +169,13 @@ impl Server {
             }
             (Write::Replace(good), Some(held)) => self.replace(held, good),
             (Write::Poison(poison), None) => self.add(name, Good::Yes, Some(poison), false),
-            (Write::Poison(poison), Some(held)) => self.modify(held, Good::Yes, Some(poison), false),
+            (Write::Poison(poison), Some(held)) => {
+                self.modify(held, Good::Yes, Some(poison), false)
+            }
             (Write::Twice, Some(held)) => self.modify(held, Good::Yes, None, true),
-            (Write::Delete | Write::Recreate | Write::Replace(_) | Write::Twice, None) => return false,
+            (Write::Delete | Write::Recreate | Write::Replace(_) | Write::Twice, None) => {
+                return false;
+            }
         }
         true
     }
@@ -188,9 +198,11 @@ impl Server {
     pub(crate) fn restore(&mut self, back: u64) -> bool {
         let base = self.version().saturating_sub(back).max(self.cache_floor);
         let old = self.lineage();
-        // Where the newest cannot be listed, nobody can find out, and then nobody may write (see `write`).
-        let usable =
-            old.at(base).is_some_and(|all| all.iter().flatten().all(|state| state.good == Good::Yes));
+        // Where the newest cannot be listed, nobody can find out, and then nobody may write (see
+        // `write`).
+        let usable = old
+            .at(base)
+            .is_some_and(|all| all.iter().flatten().all(|state| state.good == Good::Yes));
         if base >= self.version() || self.removed || !usable {
             return false;
         }
@@ -263,28 +275,61 @@ impl State {
         Uid::new(&uid_text(self.uid))
     }
 
-    /// The object's text.
-    pub(crate) fn json(&self, text: &mut String) {
-        use std::fmt::Write as _;
-        let Self { name, version, stamp, .. } = self;
+    /// The object's JSON text.
+    pub(crate) fn json(&self) -> String {
+        let Self { name, version, .. } = self;
         let (namespace, uid) = (namespace(*name), uid_text(self.uid));
         let colon = if self.good == Good::Nameless { "" } else { ":" };
-        let fields = if stamp % 3 == 0 { r#""managedFields":[{"manager":"a\"}"}],"# } else { "" };
-        _ = write!(
-            text,
-            r#"{{"kind":"Thing","metadata":{{"name"{colon}"n{name}","namespace":"{namespace}",{fields}"uid":"{uid}","resourceVersion":"{version}"}},"spec":{{"#
-        );
-        _ = match self.good {
-            Good::NotDecodable => write!(text, r#""stamp":"{stamp}","name":{name}"#),
-            Good::Broken => write!(text, r#""stamp":,"name":{name}"#),
-            Good::NotTransformed => write!(text, r#""stamp":{stamp},"name":{name},"refuse":true"#),
-            _ => write!(text, r#""stamp":{stamp},"name":{name}"#),
+        let fields =
+            if self.has_managed_fields() { r#""managedFields":[{"manager":"a\"}"}],"# } else { "" };
+        let data = match self.good {
+            Good::Broken => r#"{"stamp":,"name":""}"#.to_owned(),
+            _ => self.data().to_string(),
         };
-        if self.good == Good::Oversized {
-            _ = write!(text, r#","padding":"{}""#, "x".repeat(crate::wire::LIMIT));
-        }
-        text.push_str("}}");
+        format!(
+            r#"{{"kind":"ConfigMap","metadata":{{"name"{colon}"n{name}","namespace":"{namespace}",{fields}"uid":"{uid}","resourceVersion":"{version}"}},"data":{data}}}"#
+        )
     }
+
+    /// The object's protobuf message.
+    pub(crate) fn message(&self) -> Vec<u8> {
+        let mut metadata = json!({ "name": format!("n{}", self.name), "namespace": namespace(self.name),
+            "uid": uid_text(self.uid), "resourceVersion": self.version.to_string() });
+        if self.has_managed_fields() {
+            metadata["managedFields"] = json!([{ "manager": "a" }]);
+        }
+        let object = json!({ "metadata": metadata, "data": self.data() });
+        let mut message = Vec::new();
+        encode::message(kind("ConfigMap"), &object, &mut message).expect("it is one");
+        match self.good {
+            // A field of a type that there is not.
+            Good::Broken => message.push(0x17),
+            // The length of the name says more than there is.
+            Good::Nameless => message.splice(.., *b"\x0a\x02\x0a\x7f").for_each(drop),
+            Good::Yes | Good::NotDecodable | Good::NotTransformed | Good::Oversized => {}
+        }
+        message
+    }
+
+    fn has_managed_fields(&self) -> bool {
+        self.stamp.is_multiple_of(3)
+    }
+
+    fn data(&self) -> Value {
+        let mut data = json!({ "stamp": self.stamp.to_string(), "name": self.name.to_string() });
+        match self.good {
+            Good::NotDecodable => data["stamp"] = format!("no {}", self.stamp).into(),
+            Good::NotTransformed => data["refuse"] = "yes".into(),
+            Good::Oversized => data["padding"] = "x".repeat(crate::wire::LIMIT).into(),
+            Good::Yes | Good::Broken | Good::Nameless => {}
+        }
+        data
+    }
+}
+
+/// The kind of this name in the core group.
+pub(crate) fn kind(name: &str) -> k8s_protobuf::Kind {
+    k8s_protobuf::Kind::of("v1", name).expect("it is built in")
 }
 
 pub(crate) fn key(name: u8) -> ObjectKey {
@@ -296,5 +341,9 @@ fn namespace(name: u8) -> &'static str {
 }
 
 fn uid_text(uid: u64) -> String {
-    if uid.is_multiple_of(2) { format!("00000000-0000-4000-8000-{uid:012x}") } else { format!("u{uid}") }
+    if uid.is_multiple_of(2) {
+        format!("00000000-0000-4000-8000-{uid:012x}")
+    } else {
+        format!("u{uid}")
+    }
 }

@@ -53,8 +53,9 @@ fn fewer_handlers(plan: &Plan) -> Option<Plan> {
 
 /// The first guarantee that a failure names; failures of one kind are told apart by nothing else.
 fn tag(broken: &Broken) -> &str {
-    let is_tag =
-        |word: &&str| word.starts_with('G') && word[1..].starts_with(|next: char| next.is_ascii_digit());
+    let is_tag = |word: &&str| {
+        word.starts_with('G') && word[1..].starts_with(|next: char| next.is_ascii_digit())
+    };
     broken.what.split([' ', ':', ',']).find(is_tag).unwrap_or_default()
 }
 

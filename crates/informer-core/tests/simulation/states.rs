@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use informer_core::ingest::Sink as _;
 use informer_core::reflector::State;
 
 use crate::requests::Current;
@@ -12,9 +13,12 @@ impl World {
     pub(crate) fn check_state(&mut self) {
         let now = self.now;
         let seconds = Duration::from_secs;
-        if let Some(deadline) = self.machine.deadline() {
-            assert!(deadline > now, "G28: at rest, and due at {deadline:?} at {now:?}");
-        }
+        let deadline = self.ingest.deadline();
+        let resync = self.ingest.sink().next_sync().filter(|due| *due <= now);
+        assert!(
+            deadline > now || resync.is_some(),
+            "G28: at rest, and due at {deadline:?} at {now:?}"
+        );
         let ledger = &self.ledger;
         let silent = now.saturating_sub(ledger.last_sign);
         let is_watch = self.open.as_ref().map(|open| open.is_watch);
@@ -30,27 +34,37 @@ impl World {
             (Some(true), _) => {
                 let open = now.saturating_sub(ledger.asked);
                 assert!(open < ledger.timeout + seconds(10), "G29: a watch open for {open:?}");
-                assert!(!ledger.bookmarks_seen || silent < seconds(180), "G29: silent for {silent:?}");
+                assert!(
+                    !ledger.bookmarks_seen || silent < seconds(180),
+                    "G29: silent for {silent:?}"
+                );
                 let live = ledger.live_since.unwrap_or(now) + seconds(2);
                 let due = (ledger.quiet_since + seconds(120)).max(live).max(ledger.probe_waits);
                 assert!(now < due, "G26: a probe was due at {due:?}");
             }
         }
-        let held = self.machine.last_sync_resource_version();
-        match self.machine.state() {
+        let held = self.ingest.last_sync_resource_version();
+        match self.ingest.state() {
             State::NotStarted => panic!("G31: it was started"),
             State::Listing { streaming, items, .. } => {
                 // It lasts until the watch that follows is open.
-                let opening = self.list.is_none() && is_watch == Some(true) && !self.ledger.opened;
-                let listing = is_watch == Some(*streaming) && self.list.is_some();
-                assert!(listing || opening, "G31: {:?}, is watch {is_watch:?}", self.machine.state());
-                let staged = self.list.as_ref().map(|list| list.objects);
-                assert!(opening || Some(*items) == staged, "G31: progress {items}, staged {staged:?}");
+                let opening = !self.staging && is_watch == Some(true) && !self.ledger.opened;
+                let listing = is_watch == Some(*streaming) && self.staging;
+                assert!(
+                    listing || opening,
+                    "G31: {:?}, is watch {is_watch:?}",
+                    self.ingest.state()
+                );
+                let staged = self.ingest.staged();
+                assert!(
+                    opening || Some(*items) == staged,
+                    "G31: progress {items}, staged {staged:?}"
+                );
                 self.cover("state: listing");
             }
             State::Watching { version, .. } => {
                 assert_eq!(version, held, "G31");
-                assert!(self.list.is_none(), "G31: watching, with a list staged");
+                assert!(!self.staging, "G31: watching, with a list staged");
                 self.cover("state: watching");
             }
             State::Degraded { .. } if self.open.is_some() && self.ledger.opened => {
@@ -61,13 +75,16 @@ impl World {
             }
             State::BackingOff { until, .. } | State::Degraded { until, .. } => {
                 let opening = is_watch == Some(true) && !self.ledger.opened;
-                assert!(opening || self.open.is_none() && *until > now, "G31: {:?}", self.machine.state());
+                assert!(
+                    opening || self.open.is_none() && *until > now,
+                    "G31: {:?}",
+                    self.ingest.state()
+                );
             }
             State::Unavailable { absent, .. } => {
                 assert!(self.open.is_none(), "G31: unavailable, and something is open");
                 assert_eq!(*absent, self.ledger.absences, "G31, G32");
             }
-            State::Stopped => panic!("G31: nobody stopped it"),
         }
     }
 }

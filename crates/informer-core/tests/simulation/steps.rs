@@ -28,7 +28,9 @@ impl World {
         let limit = self.write_limit();
         match action {
             Action::Write { name, write } => self.write(*name, *write),
-            Action::Burst(writes) => writes.iter().for_each(|(name, write)| self.write(*name, *write)),
+            Action::Burst(writes) => {
+                writes.iter().for_each(|(name, write)| self.write(*name, *write))
+            }
             Action::Elsewhere(count) => _ = self.server.elsewhere(*count, limit),
             Action::Fault(fault) => self.strike(*fault),
             Action::Outage(refusal, lasts) => {
@@ -69,10 +71,10 @@ impl World {
         }
     }
 
-    /// A restored server that has reached the informer's version again cannot be told from the one before, so
-    /// it must not, until the informer knows.
+    /// A restored server that has reached the informer's version again cannot be told from the one
+    /// before, so it must not, until the informer knows.
     fn write_limit(&self) -> u64 {
-        let held = self.machine.last_sync_resource_version();
+        let held = self.ingest.last_sync_resource_version();
         let unknown = self.ledger.lineage + 1 < self.server.lineages.len();
         if unknown && !held.is_unset() { content::number(held) } else { u64::MAX }
     }
@@ -114,7 +116,7 @@ impl World {
 
     fn restore(&mut self, back: u64, redo: bool) {
         // Nobody can find out that what a later page had is not so any more.
-        if content::number(self.machine.last_sync_resource_version()) < self.ledger.pages_until {
+        if content::number(self.ingest.last_sync_resource_version()) < self.ledger.pages_until {
             return;
         }
         let before = self.server.lineages.len();
@@ -124,7 +126,7 @@ impl World {
         self.cover("history replaced");
         self.ledger.pages_until = 0;
         let known = self.ledger.lineage + 2 == self.server.lineages.len();
-        let held = self.machine.last_sync_resource_version();
+        let held = self.ingest.last_sync_resource_version();
         if held.is_unset() || known && content::number(held) <= self.server.version() {
             // It has seen nothing of what is gone.
             self.ledger.lineage += usize::from(known);
@@ -163,7 +165,8 @@ impl World {
         let woken = Arc::new(AtomicBool::new(true));
         let flag = Arc::clone(&woken);
         let wake = move || flag.store(true, Ordering::Relaxed);
-        let registered = self.pipeline.register(self.now, plan.capacity, plan.resync, wake);
+        let registered =
+            self.ingest.sink_mut().pipeline.register(self.now, plan.capacity, plan.resync, wake);
         self.registered += 1;
         let mut handler = Handler::new(self.registered, plan, registered, woken);
         if self.content.synced {
@@ -175,7 +178,10 @@ impl World {
     fn remove(&mut self, which: usize) {
         if which < self.handlers.len() {
             let handler = self.handlers.remove(which);
-            assert!(self.pipeline.unregister(handler.id), "G18: it was not there");
+            assert!(
+                self.ingest.sink_mut().pipeline.unregister(handler.id),
+                "G18: it was not there"
+            );
             handler.check_removed();
             self.removed.push(handler);
         }
@@ -188,8 +194,8 @@ impl World {
         }
         let index = content::index(number);
         let older = self.content.reader.snapshot();
-        self.pipeline.add_index(&index).expect("G11: its name is new");
-        for fault in self.pipeline.take_faults() {
+        self.ingest.sink_mut().pipeline.add_index(&index).expect("G11: its name is new");
+        for fault in self.ingest.sink_mut().pipeline.take_faults() {
             assert_eq!(fault.index, "fragile", "G11");
         }
         assert!(older.by_index(&index, "0").is_err(), "G11: an older snapshot has the index");

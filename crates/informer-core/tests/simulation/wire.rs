@@ -6,7 +6,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use fastrand::Rng;
 use informer_core::reflector::{Failure, FailureKind};
-use informer_core::wire::Status;
+use informer_core::wire::{MediaType, Status};
+use k8s_protobuf::{Envelope, encode};
+use serde_json::{Value, json};
 
 use crate::plan::{Poison, Refusal};
 use crate::server::{Change, Kind, State};
@@ -37,7 +39,9 @@ pub(crate) struct WatchSide {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Arriving {
-    Headers,
+    Headers {
+        content_encoding: Option<&'static str>,
+    },
     Chunk(Bytes),
     /// The body is complete.
     End,
@@ -69,16 +73,21 @@ impl Connection {
         self.arriving.push_back((at, what));
     }
 
-    pub(crate) fn send_text(&mut self, now: Duration, text: &str) {
-        let bytes = Bytes::copy_from_slice(text.as_bytes());
+    pub(crate) fn send_headers(&mut self, now: Duration, compressed: bool) {
+        self.send(now, Arriving::Headers { content_encoding: compressed.then_some("gzip") });
+    }
+
+    pub(crate) fn send_bytes(&mut self, now: Duration, bytes: &[u8]) {
+        let bytes = Bytes::copy_from_slice(bytes);
         let mut at = 0;
         while at < bytes.len() {
             let left = bytes.len() - at;
+            let escape = |bytes: &[u8]| bytes.iter().position(|byte| *byte == b'\\');
             let length = match self.rng.u8(0..8) {
                 _ if self.drips => self.rng.usize(1..=64),
                 0 => self.rng.usize(1..=left.min(12)),
                 // Where it hurts most.
-                1 => text[at..].find('\\').map_or(left, |escape| escape + 1),
+                1 => escape(&bytes[at..]).map_or(left, |escape| escape + 1),
                 2 => self.rng.usize(1..=left),
                 _ => left,
             };
@@ -113,23 +122,6 @@ impl Connection {
     }
 }
 
-/// What a request that was answered so comes to, by the rules of the shell.
-pub(crate) fn failure_of_status(status: &Status, message: String) -> Failure {
-    let kind = match status.code {
-        _ if status.is_too_large_resource_version() => FailureKind::TooLargeVersion,
-        _ if status.is_expired() => FailureKind::Expired,
-        401 => FailureKind::Unauthorized,
-        403 => FailureKind::Forbidden,
-        404 => FailureKind::NotFound,
-        429 => FailureKind::TooManyRequests,
-        400 | 405 | 406 | 415 | 422 => FailureKind::Invalid,
-        500..=599 => FailureKind::Server,
-        _ => FailureKind::Other,
-    };
-    let retry_after = status.retry_after_seconds.map(|seconds| Duration::from_secs(seconds.into()));
-    Failure { kind, message, retry_after }
-}
-
 /// The failure that the refused request ends with; `None`: it is never answered.
 pub(crate) fn refusal(refusal: Refusal) -> Option<Failure> {
     match refusal {
@@ -137,99 +129,151 @@ pub(crate) fn refusal(refusal: Refusal) -> Option<Failure> {
         Refusal::Unanswered => None,
         other => {
             let (code, body) = status(other);
-            let status = Status::from_response(code, body.as_bytes());
-            Some(failure_of_status(&status, format!("{status}")))
+            let status = Status::from_response(code, body.to_string().as_bytes());
+            Some(Failure::of_status(&status, status.to_string()))
         }
     }
 }
 
 /// The code and body of a refusal.
-pub(crate) fn status(refusal: Refusal) -> (u16, String) {
+fn status(refusal: Refusal) -> (u16, Value) {
+    let retry = |after: Option<u16>| {
+        after.map_or_else(|| json!({}), |it| json!({ "retryAfterSeconds": it }))
+    };
     let (code, reason, details) = match refusal {
         Refusal::TooMany { retry_after } => (429, "TooManyRequests", retry(retry_after)),
-        Refusal::Internal => (500, "InternalError", String::new()),
+        Refusal::Internal => (500, "InternalError", json!({})),
         Refusal::Unavailable { retry_after } => (503, "ServiceUnavailable", retry(retry_after)),
-        Refusal::Unauthorized => (401, "Unauthorized", String::new()),
-        Refusal::Forbidden => (403, "Forbidden", String::new()),
-        Refusal::NotFound => (404, "NotFound", String::new()),
-        Refusal::Invalid => (422, "Invalid", String::new()),
+        Refusal::Unauthorized => (401, "Unauthorized", json!({})),
+        Refusal::Forbidden => (403, "Forbidden", json!({})),
+        Refusal::NotFound => (404, "NotFound", json!({})),
+        Refusal::Invalid => (422, "Invalid", json!({})),
         Refusal::TooLarge => {
-            let causes =
-                r#""causes":[{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}]"#;
-            (504, "Timeout", causes.to_owned())
+            let cause = json!({ "reason": "ResourceVersionTooLarge", "message": "Too large resource version" });
+            (504, "Timeout", json!({ "causes": [cause] }))
         }
-        Refusal::Expired | Refusal::Refused | Refusal::Unanswered => (410, "Expired", String::new()),
+        Refusal::Expired | Refusal::Refused | Refusal::Unanswered => (410, "Expired", json!({})),
     };
-    let body = format!(
-        r#"{{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no","reason":"{reason}","details":{{{details}}},"code":{code}}}"#
-    );
-    (code, body)
+    let status = json!({ "kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no",
+        "reason": reason, "details": details, "code": code });
+    (code, status)
 }
 
-fn retry(after: Option<u16>) -> String {
-    after.map_or_else(String::new, |seconds| format!(r#""retryAfterSeconds":{seconds}"#))
+/// An object as the body of an answer has it.
+fn body(media_type: MediaType, object: &Value) -> Vec<u8> {
+    let mut out = Vec::new();
+    match media_type {
+        MediaType::Json => out.extend_from_slice(object.to_string().as_bytes()),
+        MediaType::Protobuf => _ = encode::object(object, &mut out).expect("it is built in"),
+    }
+    out
+}
+
+/// The body of an answer that is a `Status`, and no list.
+pub(crate) fn no_list(media_type: MediaType) -> Vec<u8> {
+    body(media_type, &status(Refusal::Internal).1)
+}
+
+/// A frame of a watch around the bytes of an object as [`body`] writes them.
+fn framed(media_type: MediaType, kind: &str, object: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    match media_type {
+        MediaType::Json => {
+            out.extend_from_slice(format!(r#"{{"type":"{kind}","object":"#).as_bytes());
+            out.extend_from_slice(object);
+            out.extend_from_slice(b"}\n");
+        }
+        MediaType::Protobuf => encode::watch_event(kind, object, &mut out).expect("it is short"),
+    }
+    out
 }
 
 /// The frame of a change.
-pub(crate) fn frame(change: &Change) -> String {
+pub(crate) fn frame(media_type: MediaType, change: &Change) -> Vec<u8> {
     let kind = match change.kind {
         Kind::Added => "ADDED",
         Kind::Modified => "MODIFIED",
         Kind::Deleted => "DELETED",
     };
     match change.poison {
-        Some(poison) => poisoned(poison),
-        None => event(kind, &change.state),
+        Some(poison) => poisoned(media_type, poison),
+        None => event(media_type, kind, &change.state),
     }
 }
 
-pub(crate) fn event(kind: &str, state: &State) -> String {
-    let mut text = format!(r#"{{"type":"{kind}","object":"#);
-    state.json(&mut text);
-    text.push_str("}\n");
-    text
+pub(crate) fn event(media_type: MediaType, kind: &str, state: &State) -> Vec<u8> {
+    let object = match media_type {
+        MediaType::Json => state.json().into_bytes(),
+        MediaType::Protobuf => enveloped(&state.message()),
+    };
+    framed(media_type, kind, &object)
 }
 
-pub(crate) fn poisoned(poison: Poison) -> String {
-    match poison {
-        Poison::Garbage => r#"{"type":"ADDED","object":{"a":}}"#.to_owned(),
-        Poison::UnknownType => r#"{"type":"RESTORED","object":{}}"#.to_owned(),
-        Poison::NoName => r#"{"type":"ADDED","object":{"metadata":{}}}"#.to_owned(),
-        Poison::Unbalanced => r#"}{"#.to_owned(),
-        Poison::Oversized => format!(r#"{{"type":"ADDED","object":{{"a":"{}"}}}}"#, "x".repeat(LIMIT)),
+fn enveloped(message: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    Envelope::write("v1", "ConfigMap", message, &mut out);
+    out
+}
+
+pub(crate) fn poisoned(media_type: MediaType, poison: Poison) -> Vec<u8> {
+    let nameless = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": {} });
+    match (poison, media_type) {
+        (Poison::Garbage, MediaType::Json) => framed(media_type, "ADDED", br#"{"a":}"#),
+        (Poison::Garbage, MediaType::Protobuf) => framed(media_type, "ADDED", b"k8s\0\xff\xff"),
+        (Poison::UnknownType, _) => framed(media_type, "RESTORED", &body(media_type, &nameless)),
+        (Poison::NoName, _) => framed(media_type, "ADDED", &body(media_type, &nameless)),
+        (Poison::Unbalanced, MediaType::Json) => b"}{".to_vec(),
+        (Poison::Unbalanced, MediaType::Protobuf) => b"\0\0\0\x02\xff\xff".to_vec(),
+        (Poison::Oversized, _) => {
+            let large = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "n1" },
+                "data": { "padding": "x".repeat(LIMIT) } });
+            framed(media_type, "ADDED", &body(media_type, &large))
+        }
     }
 }
 
-pub(crate) fn bookmark(version: u64, end: bool) -> String {
-    let annotations = if end { r#","annotations":{"k8s.io/initial-events-end":"true"}"# } else { "" };
-    format!(
-        r#"{{"type":"BOOKMARK","object":{{"kind":"Thing","metadata":{{"resourceVersion":"{version}"{annotations}}}}}}}
-"#
-    )
+pub(crate) fn bookmark(media_type: MediaType, version: u64, end: bool) -> Vec<u8> {
+    let mut metadata = json!({ "resourceVersion": version.to_string() });
+    if end {
+        metadata["annotations"] = json!({ "k8s.io/initial-events-end": "true" });
+    }
+    let object = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata });
+    framed(media_type, "BOOKMARK", &body(media_type, &object))
 }
 
-pub(crate) fn error_event(refusal: Refusal) -> String {
-    format!(r#"{{"type":"ERROR","object":{}}}"#, status(refusal).1)
+pub(crate) fn error_event(media_type: MediaType, refusal: Refusal) -> Vec<u8> {
+    framed(media_type, "ERROR", &body(media_type, &status(refusal).1))
 }
 
 /// A page of a list.
-pub(crate) fn list(items: &[State], version: u64, token: Option<&str>, remaining: Option<usize>) -> String {
-    let mut text = r#"{"kind":"ThingList","apiVersion":"v1","items":["#.to_owned();
-    for (at, item) in items.iter().enumerate() {
-        text.push_str(if at > 0 { "," } else { "" });
-        item.json(&mut text);
-    }
-    text.push_str(r#"],"metadata":{"resourceVersion":""#);
-    text.push_str(&version.to_string());
-    text.push('"');
+pub(crate) fn list(
+    media_type: MediaType,
+    items: &[State],
+    version: u64,
+    token: Option<&str>,
+    remaining: Option<usize>,
+) -> Vec<u8> {
+    let mut metadata = json!({ "resourceVersion": version.to_string() });
     if let Some(token) = token {
-        text.push_str(r#","continue":""#);
-        text.push_str(token);
-        text.push('"');
+        metadata["continue"] = token.into();
     }
     if let Some(remaining) = remaining {
-        text.push_str(&format!(r#","remainingItemCount":{remaining}"#));
+        metadata["remainingItemCount"] = remaining.into();
     }
-    text.push_str("}}");
-    text
+    match media_type {
+        MediaType::Json => {
+            let items: Vec<_> = items.iter().map(State::json).collect();
+            let items = items.join(",");
+            let list = format!(
+                r#"{{"kind":"ConfigMapList","apiVersion":"v1","items":[{items}],"metadata":{metadata}}}"#
+            );
+            list.into_bytes()
+        }
+        MediaType::Protobuf => {
+            let items: Vec<_> = items.iter().map(State::message).collect();
+            let (kind, mut out) = (crate::server::kind("ConfigMapList"), Vec::new());
+            encode::list(kind, &metadata, &items, &mut out).expect("it is a list");
+            out
+        }
+    }
 }

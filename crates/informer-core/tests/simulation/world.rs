@@ -5,17 +5,18 @@ use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Duration;
 
 use fastrand::Rng;
-use informer_core::fan_out::SharedQueue;
-use informer_core::reflector::{Failure, Input, Reflector, ReflectorConfig};
-use informer_core::{Delta, DeltaQueue, Pipeline, ResourceVersion};
+use informer_core::fan_out::RegistrationQueue;
+use informer_core::ingest::Ingest;
+use informer_core::reflector::{Failure, ReflectorConfig};
+use informer_core::{Pipeline, ResourceVersion};
 
 use crate::content::Content;
 use crate::coverage::Coverage;
+use crate::driver::{Delivery, Obj, ObjDecoder, Open, Store};
 use crate::plan::{Config, Fault, Plan, Refusal, WatchesGo};
 use crate::readers::Handler;
 use crate::requests::Ledger;
 use crate::server::Server;
-use crate::session::{Listing, Obj, Open};
 use crate::wire;
 
 pub(crate) struct World {
@@ -32,15 +33,13 @@ pub(crate) struct World {
     pub(crate) close_loop: Option<Duration>,
     pub(crate) watches_go: Option<(WatchesGo, Duration)>,
     // The informer's side.
-    pub(crate) machine: Reflector,
-    pub(crate) queue: DeltaQueue<Obj>,
-    pub(crate) pipeline: Pipeline<Obj>,
-    pub(crate) list: Option<Listing>,
+    pub(crate) ingest: Ingest<ObjDecoder, Store>,
+    /// A list is being staged, by what was reported.
+    pub(crate) staging: bool,
     pub(crate) open: Option<Open>,
     pub(crate) probe: Option<(Duration, Result<ResourceVersion, Failure>)>,
     pub(crate) discovery: Option<(Duration, Result<bool, Failure>)>,
     pub(crate) request: u64,
-    pub(crate) sync_queued: bool,
     pub(crate) open_streaming: bool,
     delivered: Duration,
     pub(crate) handlers: Vec<Handler>,
@@ -72,13 +71,14 @@ impl World {
             page_size: config.page_size,
             page_relists: config.page_relists,
             streaming_lists: config.streaming_lists,
+            strict: config.strict,
             seed: plan.seed,
             ..ReflectorConfig::default()
         };
         let mut pipeline = Pipeline::new();
-        let content = Content::new(pipeline.store().reader());
+        let content = Content::new(pipeline.reader());
         let (spy, reader) = (Arc::clone(&content.spy), content.reader.clone());
-        let own: Arc<OnceLock<SharedQueue<Obj>>> = Arc::default();
+        let own: Arc<OnceLock<RegistrationQueue<Obj>>> = Arc::default();
         let queue = Arc::clone(&own);
         let (_, spied) = pipeline.register(Duration::ZERO, usize::MAX, None, move || {
             let Some(queue) = queue.get() else { return };
@@ -93,6 +93,8 @@ impl World {
             spy.lock().unwrap_or_else(PoisonError::into_inner).woken(events, &reader.snapshot());
         });
         _ = own.set(spied);
+        let batch = config.sink_batch;
+        let store = Store { pipeline, batch, notes: Vec::new(), delivery: Delivery::default() };
         let mut world = Self {
             seed: plan.seed,
             rng: Rng::with_seed(plan.seed ^ 0x5EED),
@@ -104,15 +106,12 @@ impl World {
             outage: None,
             close_loop: None,
             watches_go: None,
-            machine: Reflector::new(reflector),
-            queue: DeltaQueue::new(config.queue),
-            pipeline,
-            list: None,
+            ingest: Ingest::new(reflector, ObjDecoder, store).queue_capacity(config.queue),
+            staging: false,
             open: None,
             probe: None,
             discovery: None,
             request: 0,
-            sync_queued: false,
             open_streaming: false,
             delivered: Duration::ZERO,
             handlers: Vec::new(),
@@ -169,16 +168,14 @@ impl World {
 
     /// What is due first; of several things at one time, any.
     fn next(&mut self) -> Option<(Duration, Who)> {
-        let next_sync = self.pipeline.next_resync().filter(|_| !self.sync_queued);
-        let clock = [self.machine.deadline(), next_sync].into_iter().flatten().min();
-        let full = self.queue.is_full();
+        let full = self.ingest.is_full();
         let mut due = vec![
             (self.next_of_server(), Who::Server),
             (self.next_incoming().filter(|_| !full), Who::Wire),
             (self.probe.as_ref().map(|(at, _)| *at), Who::Probe),
             (self.discovery.as_ref().map(|(at, _)| *at), Who::Discovery),
-            (clock, Who::Clock),
-            ((!self.queue.is_empty()).then_some(self.delivered), Who::Sink),
+            (Some(self.ingest.deadline()), Who::Clock),
+            ((self.ingest.queued() > 0).then_some(self.delivered), Who::Sink),
         ];
         for (which, handler) in self.handlers.iter().enumerate() {
             due.push((handler.next_at(self.now), Who::Handler(which)));
@@ -209,20 +206,16 @@ impl World {
             Who::Probe => {
                 let Some((_, answer)) = self.probe.take() else { return };
                 self.probe_answered(&answer);
-                self.tell(Input::Probed(answer));
+                self.ingest.probed(self.now, answer);
+                self.reported();
             }
             Who::Discovery => {
                 let Some((_, answer)) = self.discovery.take() else { return };
                 self.discovered(&answer);
-                self.tell(Input::Discovered(answer));
+                self.ingest.discovered(self.now, answer);
+                self.reported();
             }
-            Who::Clock => {
-                if self.pipeline.next_resync().is_some_and(|due| due <= self.now) && !self.sync_queued {
-                    self.sync_queued = true;
-                    self.queue.push(Delta::Sync);
-                }
-            }
-            Who::Sink => {}
+            Who::Clock | Who::Sink => {}
             Who::Handler(which) => {
                 self.handlers[which].step(self.now, &self.server, &mut self.coverage);
             }
@@ -249,8 +242,8 @@ impl World {
         } else if watch.next_bookmark <= now {
             watch.next_bookmark = now + Duration::from_secs(60);
             if settings.bookmarks && watch.position <= version {
-                let text = wire::bookmark(version, false);
-                open.connection.send_text(now, &text);
+                let frame = wire::bookmark(self.config.media_type, version, false);
+                open.connection.send_bytes(now, &frame);
             }
         }
     }
@@ -265,9 +258,9 @@ impl World {
     /// Does what is asked for, delivers, and checks everything.
     pub(crate) fn settle(&mut self) {
         self.act();
-        if !self.queue.is_empty() && self.delivered <= self.now {
-            self.deliver(self.config.sink_batch);
-            if !self.queue.is_empty() {
+        if self.ingest.queued() > 0 && self.delivered <= self.now {
+            self.deliver();
+            if self.ingest.queued() > 0 {
                 self.delivered = self.now + Duration::from_millis(5);
             }
         }

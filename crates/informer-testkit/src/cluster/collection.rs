@@ -58,12 +58,15 @@ impl Collection {
         ClusterSnapshot { objects: self.objects.clone(), version }
     }
 
-    /// The state at an older version: the changes since are taken back. `None` if some are forgotten.
+    /// The state at an older version: the changes since are taken back. `None` if some are
+    /// forgotten.
     pub(super) fn at(&self, version: u64) -> Option<ClusterSnapshot> {
         let mut snapshot = self.newest(version);
         for change in self.after(version)?.rev() {
             match (&change.before, &change.after) {
-                (Some(before), _) => drop(snapshot.objects.insert(before.key().clone(), before.clone())),
+                (Some(before), _) => {
+                    drop(snapshot.objects.insert(before.key().clone(), before.clone()))
+                }
                 (None, Some(after)) => drop(snapshot.objects.remove(after.key())),
                 (None, None) => {}
             }
@@ -104,7 +107,12 @@ impl Snapshot for ClusterSnapshot {
         self.objects.find(|key| key.cmp_parts(namespace, name)).map(|(_, object)| object.clone())
     }
 
-    fn page(&self, namespace: Option<&str>, after: Option<&ObjectKey>, limit: usize) -> Vec<Object> {
+    fn page(
+        &self,
+        namespace: Option<&str>,
+        after: Option<&ObjectKey>,
+        limit: usize,
+    ) -> Vec<Object> {
         self.range(namespace, after).take(limit).cloned().collect()
     }
 
@@ -125,7 +133,9 @@ impl ClusterSnapshot {
                 (_, Some(namespace)) => key.cmp_parts(namespace, ""),
                 _ => std::cmp::Ordering::Greater,
             })
-            .take_while(move |(key, _)| namespace.is_none_or(|namespace| key.namespace() == namespace))
+            .take_while(move |(key, _)| {
+                namespace.is_none_or(|namespace| key.namespace() == namespace)
+            })
             .map(|(_, object)| object)
     }
 }
@@ -144,7 +154,11 @@ mod tests {
     }
 
     fn names(snapshot: &ClusterSnapshot) -> Vec<String> {
-        snapshot.page(None, None, 100).iter().map(|o| format!("{}@{}", o.key(), o.version())).collect()
+        snapshot
+            .page(None, None, 100)
+            .iter()
+            .map(|o| format!("{}@{}", o.key(), o.version()))
+            .collect()
     }
 
     #[test]
@@ -173,7 +187,11 @@ mod tests {
         }
         let snapshot = collection.newest(4);
         let page = |namespace, after: Option<&ObjectKey>, limit| {
-            snapshot.page(namespace, after, limit).iter().map(|o| o.key().to_string()).collect::<Vec<_>>()
+            snapshot
+                .page(namespace, after, limit)
+                .iter()
+                .map(|o| o.key().to_string())
+                .collect::<Vec<_>>()
         };
         assert_eq!(page(Some("a-b"), None, 9), ["a-b/a", "a-b/b"]);
         assert_eq!(page(Some("a-b"), Some(&ObjectKey::namespaced("a-b", "a")), 9), ["a-b/b"]);

@@ -24,13 +24,15 @@ pub(super) fn accept(name: &str, rest: &mut Fields) -> Result<(), Status> {
     let invalid = |field: &str, fault: &str| {
         Status::invalid("apiextensions.k8s.io", "CustomResourceDefinition", name, field, fault)
     };
-    let definition =
-        Definition::read(rest).map_err(|error| invalid("spec", &format!("Invalid value: {error}")))?;
+    let definition = Definition::read(rest)
+        .map_err(|error| invalid("spec", &format!("Invalid value: {error}")))?;
     let wanted = format!("{}.{}", definition.names.plural, definition.group);
     if name != wanted {
         return Err(invalid(
             "metadata.name",
-            &format!("Invalid value: {name:?}: must be spec.names.plural+\".\"+spec.group, {wanted:?}"),
+            &format!(
+                "Invalid value: {name:?}: must be spec.names.plural+\".\"+spec.group, {wanted:?}"
+            ),
         ));
     }
     let stored: Vec<&str> =
@@ -60,11 +62,14 @@ impl State {
         let mut resources: Vec<Arc<Resource>> =
             self.resources.iter().filter(|r| !r.custom).cloned().collect();
         let definitions = self.resource(CRD).and_then(|crds| self.collection(crds));
-        let mut custom: Vec<Resource> =
-            definitions.into_iter().flat_map(|all| all.iter().flat_map(defined_resources)).collect();
+        let mut custom: Vec<Resource> = definitions
+            .into_iter()
+            .flat_map(|all| all.iter().flat_map(defined_resources))
+            .collect();
         // A stable sort: the definitions come by name.
         custom.sort_by(|a, b| {
-            (&a.group, Reverse(priority(&a.version))).cmp(&(&b.group, Reverse(priority(&b.version))))
+            (&a.group, Reverse(priority(&a.version)))
+                .cmp(&(&b.group, Reverse(priority(&b.version))))
         });
         resources.extend(custom.into_iter().map(Arc::new));
         self.serve(resources);
@@ -88,7 +93,12 @@ impl State {
 fn defined_resources(definition: &Object) -> Vec<Resource> {
     let (_, rest) = definition.fields();
     let Ok(definition) = Definition::read(&rest) else { return Vec::new() };
-    definition.versions.iter().filter(|version| version.served).map(|v| definition.resource(v)).collect()
+    definition
+        .versions
+        .iter()
+        .filter(|version| version.served)
+        .map(|v| definition.resource(v))
+        .collect()
 }
 
 #[derive(Debug, Deserialize)]
@@ -143,7 +153,8 @@ impl Definition {
     }
 
     fn resource(&self, version: &Version) -> Resource {
-        let mut resource = Resource::new(&self.group, &version.name, &self.names.plural, &self.names.kind);
+        let mut resource =
+            Resource::new(&self.group, &version.name, &self.names.plural, &self.names.kind);
         if !self.names.singular.is_empty() {
             resource.singular.clone_from(&self.names.singular);
         }
@@ -161,7 +172,8 @@ impl Definition {
     }
 }
 
-/// How Kubernetes orders versions: `v2`, `v1`, `v2beta1`, `v1beta2`, `v1alpha1`, then anything else.
+/// How Kubernetes orders versions: `v2`, `v1`, `v2beta1`, `v1beta2`, `v1alpha1`, then anything
+/// else.
 fn priority(version: &str) -> (u8, u64, u64) {
     let numbers = |text: &str, word: &str| -> Option<(u64, u64)> {
         let (major, minor) = text.strip_prefix('v')?.split_once(word)?;

@@ -32,10 +32,12 @@ pub(super) fn apply(kind: PatchKind, target: &mut Value, patch: &Value) -> Resul
             merge(target, patch);
             Ok(())
         }
-        PatchKind::Merge | PatchKind::Apply => Err("a merge patch must be a JSON object".to_owned()),
+        PatchKind::Merge | PatchKind::Apply => {
+            Err("a merge patch must be a JSON object".to_owned())
+        }
         PatchKind::Json => {
-            let operations: Vec<Operation> =
-                Deserialize::deserialize(patch).map_err(|error| format!("no JSON patch: {error}"))?;
+            let operations: Vec<Operation> = Deserialize::deserialize(patch)
+                .map_err(|error| format!("no JSON patch: {error}"))?;
             operations.into_iter().try_for_each(|operation| operate(target, operation))
         }
     }
@@ -67,7 +69,8 @@ fn operate(target: &mut Value, operation: Operation) -> Result<(), String> {
         Operation::Add { path, value } => add(target, &path, value),
         Operation::Remove { path } => remove(target, &path).map(drop),
         Operation::Replace { path, value } => {
-            let slot = target.pointer_mut(&path).ok_or_else(|| format!("there is nothing at {path:?}"))?;
+            let slot =
+                target.pointer_mut(&path).ok_or_else(|| format!("there is nothing at {path:?}"))?;
             *slot = value;
             Ok(())
         }
@@ -91,8 +94,10 @@ fn operate(target: &mut Value, operation: Operation) -> Result<(), String> {
 
 /// Splits a pointer into that of the container and the last key.
 fn split<'a>(target: &'a mut Value, path: &str) -> Result<(&'a mut Value, String), String> {
-    let (parent, key) = path.rsplit_once('/').ok_or_else(|| format!("{path:?} is no JSON pointer"))?;
-    let container = target.pointer_mut(parent).ok_or_else(|| format!("there is nothing at {parent:?}"))?;
+    let (parent, key) =
+        path.rsplit_once('/').ok_or_else(|| format!("{path:?} is no JSON pointer"))?;
+    let container =
+        target.pointer_mut(parent).ok_or_else(|| format!("there is nothing at {parent:?}"))?;
     Ok((container, key.replace("~1", "/").replace("~0", "~")))
 }
 
@@ -104,8 +109,11 @@ fn add(target: &mut Value, path: &str, value: Value) -> Result<(), String> {
             Ok(())
         }
         Value::Array(items) => {
-            let at =
-                if key == "-" { Some(items.len()) } else { key.parse().ok().filter(|at| *at <= items.len()) };
+            let at = if key == "-" {
+                Some(items.len())
+            } else {
+                key.parse().ok().filter(|at| *at <= items.len())
+            };
             items.insert(at.ok_or_else(|| format!("{path:?} is outside of the list"))?, value);
             Ok(())
         }
@@ -134,8 +142,12 @@ mod tests {
     #[test]
     fn a_merge_patch_removes_what_is_null_and_replaces_lists() {
         let mut target = json!({"a": {"b": 1, "c": 2}, "d": [1, 2]});
-        apply(PatchKind::Merge, &mut target, &json!({"a": {"b": null, "e": {"f": null, "g": 1}}, "d": [3]}))
-            .unwrap();
+        apply(
+            PatchKind::Merge,
+            &mut target,
+            &json!({"a": {"b": null, "e": {"f": null, "g": 1}}, "d": [3]}),
+        )
+        .unwrap();
         assert_eq!(target, json!({"a": {"c": 2, "e": {"g": 1}}, "d": [3]}));
     }
 

@@ -39,7 +39,9 @@ impl Backend for Cluster {
             At::Exact(version) if version < state.compacted => {
                 Err(ReadError::Expired { current: state.version })
             }
-            At::Exact(version) => collection.at(version).ok_or(ReadError::Expired { current: state.version }),
+            At::Exact(version) => {
+                collection.at(version).ok_or(ReadError::Expired { current: state.version })
+            }
         }
     }
 

@@ -28,7 +28,8 @@ pub(super) struct State {
 
 impl State {
     pub(super) fn new(seed: u64, history: usize, strict_namespaces: bool) -> Self {
-        let resources: Vec<Arc<Resource>> = builtin::resources().into_iter().map(Arc::new).collect();
+        let resources: Vec<Arc<Resource>> =
+            builtin::resources().into_iter().map(Arc::new).collect();
         let collections = resources.iter().map(|r| (r.name(), Collection::default())).collect();
         let mut state = Self {
             version: 0,
@@ -90,8 +91,9 @@ impl State {
         metadata: Fields,
         rest: Fields,
     ) -> Result<Object, Status> {
-        Object::assemble(resource, metadata, rest, self.version + 1)
-            .map_err(|error| Status::bad_request(format!("{} cannot be decoded: {error}", resource.kind)))
+        Object::assemble(resource, metadata, rest, self.version + 1).map_err(|error| {
+            Status::bad_request(format!("{} cannot be decoded: {error}", resource.kind))
+        })
     }
 
     /// Takes an object out at the next version.
@@ -114,8 +116,8 @@ impl State {
         Ok(())
     }
 
-    /// Replaces the list of what is served. Resources that are new get a collection; those that are gone
-    /// keep theirs until the feeds have read the last changes.
+    /// Replaces the list of what is served. Resources that are new get a collection; those that are
+    /// gone keep theirs until the feeds have read the last changes.
     pub(super) fn serve(&mut self, resources: Vec<Arc<Resource>>) {
         for (name, collection) in &mut self.collections {
             collection.retired = !resources.iter().any(|resource| resource.name() == *name);
@@ -142,7 +144,8 @@ impl State {
         }
     }
 
-    /// Keeps the generations of `other` ahead, so that its feeds notice that this state took its place.
+    /// Keeps the generations of `other` ahead, so that its feeds notice that this state took its
+    /// place.
     pub(super) fn supersede(&mut self, other: &Self) {
         self.ids = self.ids.max(other.ids).wrapping_add(1);
         for (name, collection) in &mut self.collections {
@@ -181,7 +184,8 @@ impl State {
             "creationTimestamp": now(),
             "labels": {"kubernetes.io/metadata.name": name},
         }));
-        let rest = fields(&json!({"spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}));
+        let rest =
+            fields(&json!({"spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}));
         // The object above is well-formed.
         let _ = self.put(&namespaces, metadata, rest);
     }

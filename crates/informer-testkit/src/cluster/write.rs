@@ -51,7 +51,10 @@ pub(crate) struct Preconditions {
 
 impl Target {
     fn key(&self) -> ObjectKey {
-        ObjectKey::namespaced(if self.resource.namespaced { &self.namespace } else { "" }, &self.name)
+        ObjectKey::namespaced(
+            if self.resource.namespaced { &self.namespace } else { "" },
+            &self.name,
+        )
     }
 }
 
@@ -68,8 +71,12 @@ impl State {
         let mut metadata = body.object("metadata");
         let mut target = target.clone();
         target.name = self.name(resource, &mut metadata)?;
-        if metadata.text("resourceVersion").is_some_and(|v| !v.is_empty()) && target.part != Part::Whole {
-            return Err(Status::bad_request("resourceVersion should not be set on objects to be created"));
+        if metadata.text("resourceVersion").is_some_and(|v| !v.is_empty())
+            && target.part != Part::Whole
+        {
+            return Err(Status::bad_request(
+                "resourceVersion should not be set on objects to be created",
+            ));
         }
         check_namespace(resource, &target.namespace, &mut metadata)?;
         if resource.namespaced {
@@ -103,7 +110,12 @@ impl State {
     }
 
     /// Replaces an object, or its status.
-    pub(super) fn update(&mut self, target: &Target, body: Fields, dry_run: bool) -> Result<Object, Status> {
+    pub(super) fn update(
+        &mut self,
+        target: &Target,
+        body: Fields,
+        dry_run: bool,
+    ) -> Result<Object, Status> {
         let resource = &*target.resource;
         check_type(resource, &body)?;
         let mut metadata = body.object("metadata");
@@ -159,8 +171,9 @@ impl State {
         if let Some(metadata) = value["metadata"].as_object_mut() {
             metadata.remove("resourceVersion");
         }
-        patch::apply(kind, &mut value, patch)
-            .map_err(|fault| Status::new(422, "Invalid", fault).about(&target.resource, &target.name))?;
+        patch::apply(kind, &mut value, patch).map_err(|fault| {
+            Status::new(422, "Invalid", fault).about(&target.resource, &target.name)
+        })?;
         let body = fields(&value);
         check_type(&target.resource, &body)?;
         let metadata = body.object("metadata");
@@ -178,8 +191,9 @@ impl State {
         let before = self.existing(target)?;
         let wanted = &options.preconditions;
         let precondition = |name: &str, wanted: &str, is: &str| {
-            let why =
-                format!("Precondition failed: {name} in precondition: {wanted}, {name} in object meta: {is}");
+            let why = format!(
+                "Precondition failed: {name} in precondition: {wanted}, {name} in object meta: {is}"
+            );
             Err(Status::conflict(resource, &target.name, &why))
         };
         let (uid, version) = (before.uid().to_string(), before.version().to_string());
@@ -191,7 +205,8 @@ impl State {
             _ => {}
         }
         let (mut metadata, rest) = before.fields();
-        let finalizers: Vec<String> = metadata.read("finalizers").ok().flatten().unwrap_or_default();
+        let finalizers: Vec<String> =
+            metadata.read("finalizers").ok().flatten().unwrap_or_default();
         if dry_run || !options.dry_run.is_empty() {
             return Ok((before, finalizers.is_empty()));
         }
@@ -206,8 +221,8 @@ impl State {
         Ok((self.remove(resource, &before), true))
     }
 
-    /// Takes an object out, and with it what cannot be without it: the content of a namespace, the objects
-    /// of a definition.
+    /// Takes an object out, and with it what cannot be without it: the content of a namespace, the
+    /// objects of a definition.
     fn remove(&mut self, resource: &Resource, object: &Object) -> Object {
         if resource.name() == "namespaces" {
             self.empty_namespace(object.key().name());
@@ -221,15 +236,17 @@ impl State {
     }
 
     fn empty_namespace(&mut self, namespace: &str) {
-        for resource in self.resources.iter().filter(|r| r.namespaced).cloned().collect::<Vec<_>>() {
-            let keys: Vec<ObjectKey> = self.collection(&resource).map_or_else(Vec::new, |collection| {
-                collection
-                    .iter()
-                    .map(Object::key)
-                    .filter(|key| key.namespace() == namespace)
-                    .cloned()
-                    .collect()
-            });
+        for resource in self.resources.iter().filter(|r| r.namespaced).cloned().collect::<Vec<_>>()
+        {
+            let keys: Vec<ObjectKey> =
+                self.collection(&resource).map_or_else(Vec::new, |collection| {
+                    collection
+                        .iter()
+                        .map(Object::key)
+                        .filter(|key| key.namespace() == namespace)
+                        .cloned()
+                        .collect()
+                });
             for key in keys {
                 self.take(&resource, &key);
             }
@@ -300,13 +317,15 @@ impl State {
             return Ok(before.clone());
         }
         if counts_generations(resource) && !rest.same_as(&old_rest, &["status"]) {
-            let generation: u64 = old_metadata.read("generation").ok().flatten().unwrap_or_default();
+            let generation: u64 =
+                old_metadata.read("generation").ok().flatten().unwrap_or_default();
             metadata.set("generation", &(generation + 1).into());
         }
         if dry_run {
             return self.assemble(resource, metadata, rest);
         }
-        let finalizers: Vec<String> = metadata.read("finalizers").ok().flatten().unwrap_or_default();
+        let finalizers: Vec<String> =
+            metadata.read("finalizers").ok().flatten().unwrap_or_default();
         if finalizers.is_empty() && metadata.raw("deletionTimestamp").is_some() {
             return Ok(self.remove(resource, before));
         }
@@ -342,12 +361,25 @@ impl State {
             }
             (None, None) => {
                 let fault = "Required value: name or generateName is required";
-                return Err(Status::invalid(&resource.group, &resource.kind, "", "metadata.name", fault));
+                return Err(Status::invalid(
+                    &resource.group,
+                    &resource.kind,
+                    "",
+                    "metadata.name",
+                    fault,
+                ));
             }
         };
-        if name.contains(['/', '%']) || name.starts_with('.') || name.contains(char::is_whitespace) {
+        if name.contains(['/', '%']) || name.starts_with('.') || name.contains(char::is_whitespace)
+        {
             let fault = format!("Invalid value: {name:?}: must be usable as a path segment");
-            return Err(Status::invalid(&resource.group, &resource.kind, &name, "metadata.name", &fault));
+            return Err(Status::invalid(
+                &resource.group,
+                &resource.kind,
+                &name,
+                "metadata.name",
+                &fault,
+            ));
         }
         metadata.set("name", &name.as_str().into());
         Ok(name)
@@ -375,7 +407,11 @@ fn check_type(resource: &Resource, body: &Fields) -> Result<(), Status> {
     }
 }
 
-fn check_namespace(resource: &Resource, namespace: &str, metadata: &mut Fields) -> Result<(), Status> {
+fn check_namespace(
+    resource: &Resource,
+    namespace: &str,
+    metadata: &mut Fields,
+) -> Result<(), Status> {
     if !resource.namespaced {
         metadata.remove("namespace");
         return Ok(());
@@ -394,7 +430,9 @@ fn check_namespace(resource: &Resource, namespace: &str, metadata: &mut Fields) 
 /// What the server itself writes into the status of a new object.
 fn set_first_status(resource: &Resource, metadata: &mut Fields, body: &mut Fields) {
     match resource.name().as_str() {
-        "pods" => body.set("status", &serde_json::json!({"phase": "Pending", "qosClass": "BestEffort"})),
+        "pods" => {
+            body.set("status", &serde_json::json!({"phase": "Pending", "qosClass": "BestEffort"}))
+        }
         "namespaces" => {
             body.set("spec", &serde_json::json!({"finalizers": ["kubernetes"]}));
             body.set("status", &serde_json::json!({"phase": "Active"}));
@@ -412,7 +450,8 @@ fn set_first_status(resource: &Resource, metadata: &mut Fields, body: &mut Field
 
 /// Whether `metadata.generation` counts the changes of the spec.
 fn counts_generations(resource: &Resource) -> bool {
-    const GROUPS: [&str; 5] = ["apps", "batch", "policy", "networking.k8s.io", "apiextensions.k8s.io"];
+    const GROUPS: [&str; 5] =
+        ["apps", "batch", "policy", "networking.k8s.io", "apiextensions.k8s.io"];
     resource.custom
         || GROUPS.contains(&resource.group.as_str())
         || matches!(resource.name().as_str(), "pods" | "replicationcontrollers")

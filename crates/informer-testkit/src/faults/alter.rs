@@ -29,8 +29,14 @@ impl Alteration {
         }
     }
 
-    /// Alters the whole body of a list. `strikes` tells for a name whether this object is meant, and counts it.
-    pub(super) fn list(&self, body: Vec<u8>, media: Media, strikes: impl FnMut(&str) -> bool) -> Altered {
+    /// Alters the whole body of a list. `strikes` tells for a name whether this object is meant,
+    /// and counts it.
+    pub(super) fn list(
+        &self,
+        body: Vec<u8>,
+        media: Media,
+        strikes: impl FnMut(&str) -> bool,
+    ) -> Altered {
         match media {
             Media::Json => json::list(self, body, strikes),
             Media::Protobuf => protobuf::list(self, body, strikes),
@@ -38,7 +44,12 @@ impl Alteration {
     }
 
     /// Alters whole events, each with its line break, or the length before it; `strikes` as above.
-    pub(super) fn events(&self, events: &[u8], media: Media, strikes: impl FnMut(&str) -> bool) -> Altered {
+    pub(super) fn events(
+        &self,
+        events: &[u8],
+        media: Media,
+        strikes: impl FnMut(&str) -> bool,
+    ) -> Altered {
         match media {
             Media::Json => json::events(self, events, strikes),
             Media::Protobuf => protobuf::events(self, events, strikes),

@@ -14,11 +14,12 @@ use crate::status::Status;
 ///
 /// A fault is an effect, narrowed down: to requests with a [verb](Self::on), about a
 /// [resource](Self::resource), for the n-th [page](Self::page) of a list, for
-/// [streaming lists](Self::streaming_lists); what changes objects, to one [object](Self::object). It lasts
-/// until it is lifted or has hit so many [times](Self::times).
+/// [streaming lists](Self::streaming_lists); what changes objects, to one [object](Self::object).
+/// It lasts until it is lifted or has hit so many [times](Self::times).
 ///
 /// # Examples
-/// The third page of every list has expired; the ConfigMap `settings` comes in a form that no client reads:
+/// The third page of every list has expired; the ConfigMap `settings` comes in a form that no
+/// client reads:
 /// ```
 /// use informer_testkit::{Fault, Verb};
 ///
@@ -103,25 +104,42 @@ impl Fault {
     /// 429 without a `Retry-After`, as if the server had too much to do.
     #[must_use]
     pub fn too_many_requests() -> Self {
-        Self::answer(Status::new(429, "TooManyRequests", "too many requests, please try again later"))
+        Self::answer(Status::new(
+            429,
+            "TooManyRequests",
+            "too many requests, please try again later",
+        ))
     }
 
     /// 500, as if something had broken within the server.
     #[must_use]
     pub fn internal_error() -> Self {
-        Self::answer(Status::new(500, "InternalError", "an error on the server has prevented the request"))
+        Self::answer(Status::new(
+            500,
+            "InternalError",
+            "an error on the server has prevented the request",
+        ))
     }
 
     /// 503, as if the server was starting or about to end.
     #[must_use]
     pub fn unavailable() -> Self {
-        Self::answer(Status::new(503, "ServiceUnavailable", "the server is currently unable to handle it"))
+        Self::answer(Status::new(
+            503,
+            "ServiceUnavailable",
+            "the server is currently unable to handle it",
+        ))
     }
 
-    /// 404, as if the server did not know the resource; discovery, which is another request, still has it.
+    /// 404, as if the server did not know the resource; discovery, which is another request, still
+    /// has it.
     #[must_use]
     pub fn not_found() -> Self {
-        Self::answer(Status::new(404, "NotFound", "the server could not find the requested resource"))
+        Self::answer(Status::new(
+            404,
+            "NotFound",
+            "the server could not find the requested resource",
+        ))
     }
 
     /// Any failure as the answer.
@@ -130,17 +148,17 @@ impl Fault {
         Self::new(Effect::Answer(status))
     }
 
-    /// 410, whatever the version: for a watch as an error event after a 200, as a real server does; for
-    /// anything else as the answer, for a page of a list with the token that continues inconsistently. (A
-    /// watch answered 410 outright: [`Fault::answer`] of [`Status::expired`]; one that is open already:
-    /// [`Cut::Expired`](crate::Cut::Expired).)
+    /// 410, whatever the version: for a watch as an error event after a 200, as a real server does;
+    /// for anything else as the answer, for a page of a list with the token that continues
+    /// inconsistently. (A watch answered 410 outright: [`Fault::answer`] of [`Status::expired`];
+    /// one that is open already: [`Cut::Expired`](crate::Cut::Expired).)
     #[must_use]
     pub fn expired() -> Self {
         Self::new(Effect::Expired)
     }
 
-    /// 504, as if the version asked for was larger than the newest: what a server says that has lost its
-    /// latest changes, or lags behind.
+    /// 504, as if the version asked for was larger than the newest: what a server says that has
+    /// lost its latest changes, or lags behind.
     #[must_use]
     pub fn too_large_version() -> Self {
         Self::new(Effect::TooLargeVersion)
@@ -164,22 +182,23 @@ impl Fault {
         Self::new(Effect::HangUp)
     }
 
-    /// Answers stop after so many bytes of their body, until the fault is lifted. Answers that are already
-    /// being sent, open watches above all, count what they have sent: with 0 they stop at once.
+    /// Answers stop after so many bytes of their body, until the fault is lifted. Answers that are
+    /// already being sent, open watches above all, count what they have sent: with 0 they stop at
+    /// once.
     #[must_use]
     pub fn stall_after(bytes: u64) -> Self {
         Self::new(Effect::Stop(bytes, Stop::Stall))
     }
 
-    /// Answers end cleanly after so many bytes of their body, as if that was all: with 0 a watch is closed as
-    /// soon as it is open. Open watches end when they have something to send.
+    /// Answers end cleanly after so many bytes of their body, as if that was all: with 0 a watch is
+    /// closed as soon as it is open. Open watches end when they have something to send.
     #[must_use]
     pub fn close_after(bytes: u64) -> Self {
         Self::new(Effect::Stop(bytes, Stop::Close))
     }
 
-    /// The connection is reset after so many bytes of a body. That of an open watch is when it has something
-    /// to send.
+    /// The connection is reset after so many bytes of a body. That of an open watch is when it has
+    /// something to send.
     #[must_use]
     pub fn reset_after(bytes: u64) -> Self {
         Self::new(Effect::Stop(bytes, Stop::Reset))
@@ -197,16 +216,16 @@ impl Fault {
         Self::new(Effect::Gzip)
     }
 
-    /// Later pages of a list show the newest state, at its version, instead of that of the first page: what a server does
-    /// that has forgotten that one and goes on all the same.
+    /// Later pages of a list show the newest state, at its version, instead of that of the first
+    /// page: what a server does that has forgotten that one and goes on all the same.
     #[must_use]
     pub fn moving_pages() -> Self {
         Self::new(Effect::MovePages).on(Verb::List)
     }
 
-    /// Requests are answered as by a server that does not know protobuf, whatever the others do: behind one address
-    /// there may be servers of different age. See [`ProtobufSupport`](crate::protocol::ProtobufSupport) for a whole
-    /// server.
+    /// Requests are answered as by a server that does not know protobuf, whatever the others do:
+    /// behind one address there may be servers of different age. See
+    /// [`ProtobufSupport`](crate::protocol::ProtobufSupport) for a whole server.
     #[must_use]
     pub fn without_protobuf() -> Self {
         Self::new(Effect::WithoutProtobuf).accepting_protobuf()
@@ -218,37 +237,39 @@ impl Fault {
         Self::new(Effect::Alter(Alteration::Truncate))
     }
 
-    /// One item of a list, or the next event of a watch, is neither JSON nor protobuf. What follows is as it should
-    /// be.
+    /// One item of a list, or the next event of a watch, is neither JSON nor protobuf. What follows
+    /// is as it should be.
     #[must_use]
     pub fn malformed() -> Self {
         Self::new(Effect::Alter(Alteration::Corrupt))
     }
 
-    /// One item of a list, or the object of the next event of a watch, has at least so many bytes: it is
-    /// padded with a field that no kind has.
+    /// One item of a list, or the object of the next event of a watch, has at least so many bytes:
+    /// it is padded with a field that no kind has.
     #[must_use]
     pub fn oversized(bytes: usize) -> Self {
         Self::new(Effect::Alter(Alteration::Oversized(bytes)))
     }
 
-    /// This text comes instead of a list, or of the next event of a watch: the login page of a proxy, or
-    /// events and lists that the cluster never had. An event ends with a line break. The text comes as it is: to who
-    /// reads protobuf, it is none.
+    /// This text comes instead of a list, or of the next event of a watch: the login page of a
+    /// proxy, or events and lists that the cluster never had. An event ends with a line break. The
+    /// text comes as it is: to who reads protobuf, it is none.
     #[must_use]
     pub fn instead(text: &str) -> Self {
         Self::new(Effect::Alter(Alteration::Instead(text.into())))
     }
 
-    /// The object with this name cannot be decoded by typed clients, wherever it comes: in lists, in ADDED,
-    /// MODIFIED and DELETED events. Its metadata are whole; every other field has a value of another type, in
-    /// protobuf another encoding (if it has no other field, something in its metadata does that is not its identity).
+    /// The object with this name cannot be decoded by typed clients, wherever it comes: in lists,
+    /// in ADDED, MODIFIED and DELETED events. Its metadata are whole; every other field has a value
+    /// of another type, in protobuf another encoding (if it has no other field, something in its
+    /// metadata does that is not its identity).
     #[must_use]
     pub fn undecodable(name: &str) -> Self {
         Self::new(Effect::Alter(Alteration::Undecodable)).object(name)
     }
 
-    /// Lists have every item twice, first all of them once; watches send every event twice in a row.
+    /// Lists have every item twice, first all of them once; watches send every event twice in a
+    /// row.
     #[must_use]
     pub fn duplicates() -> Self {
         Self::new(Effect::Alter(Alteration::Duplicate))
@@ -260,7 +281,8 @@ impl Fault {
         Self::new(Effect::Alter(Alteration::WithoutEndBookmark))
     }
 
-    /// Adds a `Retry-After` to the answer, in seconds. Faults that are no [answer](Self::answer) ignore it.
+    /// Adds a `Retry-After` to the answer, in seconds. Faults that are no [answer](Self::answer)
+    /// ignore it.
     #[must_use]
     pub fn retry_after(mut self, seconds: u32) -> Self {
         if let Effect::Answer(status) = &mut self.effect {
@@ -283,8 +305,8 @@ impl Fault {
         self
     }
 
-    /// Hits only requests for the n-th page of a list, counted from 1. A list that is not paged is its own
-    /// first page.
+    /// Hits only requests for the n-th page of a list, counted from 1. A list that is not paged is
+    /// its own first page.
     #[must_use]
     pub fn page(mut self, number: u64) -> Self {
         self.page = Some(number);
@@ -305,14 +327,16 @@ impl Fault {
         self
     }
 
-    /// Where something happens to an item or an event, it happens only to those of objects with this name.
+    /// Where something happens to an item or an event, it happens only to those of objects with
+    /// this name.
     #[must_use]
     pub fn object(mut self, name: &str) -> Self {
         self.object = Some(name.to_owned());
         self
     }
 
-    /// Hits only so many requests. Default: all, until it is lifted. What changes a body counts when it does.
+    /// Hits only so many requests. Default: all, until it is lifted. What changes a body counts
+    /// when it does.
     #[must_use]
     pub fn times(mut self, times: u64) -> Self {
         self.times = Some(times);
@@ -368,14 +392,17 @@ impl Asked {
         };
         let token = parameter("continue").filter(|token| !token.is_empty());
         let page = token.as_ref().map_or(Some(1), |token| page_of(token));
-        let streaming = parameter("sendInitialEvents").is_some_and(|value| !matches!(&*value, "false" | "0"));
+        let streaming =
+            parameter("sendInitialEvents").is_some_and(|value| !matches!(&*value, "false" | "0"));
         Self {
             verb,
             path: path.cloned(),
             page: page.filter(|_| verb == Verb::List),
             streaming: streaming && verb == Verb::Watch,
             protobuf: names_protobuf(&parts.headers),
-            version: parameter("resourceVersion").and_then(|version| version.parse().ok()).unwrap_or(1),
+            version: parameter("resourceVersion")
+                .and_then(|version| version.parse().ok())
+                .unwrap_or(1),
             token,
         }
     }

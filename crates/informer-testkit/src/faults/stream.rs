@@ -83,7 +83,16 @@ impl Faults {
             watches.push(OpenWatch { id, path: path.clone(), cut: sender });
             receiver
         });
-        OpenStream { faults: self.clone(), id, asked, is_success, media, cut, reset, counted: Vec::new() }
+        OpenStream {
+            faults: self.clone(),
+            id,
+            asked,
+            is_success,
+            media,
+            cut,
+            reset,
+            counted: Vec::new(),
+        }
     }
 }
 
@@ -91,8 +100,9 @@ impl OpenStream {
     /// The faults that happen to bodies and may happen to this one.
     fn active(&self) -> Vec<Arc<Active>> {
         let active = self.faults.lock();
-        let fits =
-            |active: &&Arc<Active>| active.fault.effect.is_in_body() && active.fault.is_for(&self.asked);
+        let fits = |active: &&Arc<Active>| {
+            active.fault.effect.is_in_body() && active.fault.is_for(&self.asked)
+        };
         active.iter().filter(fits).cloned().collect()
     }
 
@@ -130,11 +140,12 @@ impl OpenStream {
 
     /// Whether something may happen to the objects of this body.
     fn may_be_altered(&self) -> bool {
-        self.is_success && self.active().iter().any(|active| matches!(active.fault.effect, Effect::Alter(_)))
+        self.is_success
+            && self.active().iter().any(|active| matches!(active.fault.effect, Effect::Alter(_)))
     }
 
-    /// Lets every fault change what is to be sent: a whole list, or whole events. Also says whether the body
-    /// ends with that.
+    /// Lets every fault change what is to be sent: a whole list, or whole events. Also says whether
+    /// the body ends with that.
     fn alter(&mut self, mut bytes: Vec<u8>) -> (Vec<u8>, bool) {
         for active in self.active() {
             let Effect::Alter(alteration) = &active.fault.effect else { continue };
@@ -188,7 +199,8 @@ impl Guarded {
         loop {
             let pace = self.open.pace();
             let mut allowed = usize::MAX;
-            if let Some((bytes, stop, active)) = pace.limit.filter(|_| self.state == State::Running) {
+            if let Some((bytes, stop, active)) = pace.limit.filter(|_| self.state == State::Running)
+            {
                 allowed = usize::try_from(bytes.saturating_sub(self.sent)).unwrap_or(usize::MAX);
                 match stop {
                     _ if allowed > 0 => {}
@@ -296,7 +308,10 @@ impl Guarded {
             Cut::Close => self.end(Bytes::new(), State::Ending),
             Cut::Reset => self.end(Bytes::from_static(half), State::Resetting),
             Cut::Expired => {
-                self.end(error_event(&Status::expired("too old resource version"), media), State::Ending);
+                self.end(
+                    error_event(&Status::expired("too old resource version"), media),
+                    State::Ending,
+                );
             }
         }
     }

@@ -1,6 +1,12 @@
 //! A Deployment that has rolled out.
 
-pub(super) fn write(number: usize, app: &str, namespace: &str, replicas: usize, uid: &str) -> String {
+pub(super) fn write(
+    number: usize,
+    app: &str,
+    namespace: &str,
+    replicas: usize,
+    uid: &str,
+) -> String {
     let version = number + 1;
     let minute = number % 60;
     format!(

@@ -15,8 +15,18 @@ pub(super) fn write(number: usize, name: &str, uid: &str) -> String {
             "KubeletHasSufficientMemory",
             "kubelet has sufficient memory available",
         ),
-        condition("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
-        condition("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+        condition(
+            "DiskPressure",
+            "False",
+            "KubeletHasNoDiskPressure",
+            "kubelet has no disk pressure",
+        ),
+        condition(
+            "PIDPressure",
+            "False",
+            "KubeletHasSufficientPID",
+            "kubelet has sufficient PID available",
+        ),
         condition("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
     ]
     .join(",");

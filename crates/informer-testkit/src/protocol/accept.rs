@@ -71,7 +71,11 @@ impl Media {
     /// How the body of an answer is written.
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        if value.is_some_and(|value| value.starts_with(PROTOBUF)) { Self::Protobuf } else { Self::Json }
+        if value.is_some_and(|value| value.starts_with(PROTOBUF)) {
+            Self::Protobuf
+        } else {
+            Self::Json
+        }
     }
 
     pub(crate) fn content_type(self) -> &'static str {
@@ -124,9 +128,9 @@ impl Negotiated {
     /// The form of a list.
     pub(crate) fn list(self) -> Result<Form, Status> {
         match self.transform {
-            Transform::Metadata => {
-                Err(not_acceptable("you requested PartialObjectMetadata, but the requested object is a list"))
-            }
+            Transform::Metadata => Err(not_acceptable(
+                "you requested PartialObjectMetadata, but the requested object is a list",
+            )),
             transform => self.form(transform == Transform::MetadataList),
         }
     }
@@ -141,10 +145,11 @@ impl Negotiated {
     }
 }
 
-/// Chooses the form of objects of a resource. `Table` is not served: clients that ask for it, `kubectl get` for one,
-/// accept plain JSON as well.
+/// Chooses the form of objects of a resource. `Table` is not served: clients that ask for it,
+/// `kubectl get` for one, accept plain JSON as well.
 ///
-/// Whole objects are served in protobuf where they are of a built-in kind, metadata of all objects are.
+/// Whole objects are served in protobuf where they are of a built-in kind, metadata of all objects
+/// are.
 pub(crate) fn negotiate(
     headers: &HeaderMap,
     resource: &Resource,
@@ -166,11 +171,13 @@ pub(crate) fn status_media(headers: &HeaderMap, support: ProtobufSupport) -> Med
     plain.and_then(|entry| entry.media).unwrap_or(Media::Json)
 }
 
-/// How documents of discovery are written, and whether as one for all groups. What fits nothing is not an error here.
+/// How documents of discovery are written, and whether as one for all groups. What fits nothing is
+/// not an error here.
 pub(super) fn discovery(headers: &HeaderMap, support: ProtobufSupport) -> (Media, bool) {
     let entries = entries(headers, support).unwrap_or_default();
-    let served =
-        |entry: &&Entry| matches!(entry.transform, Some(Transform::Nothing | Transform::AggregatedDiscovery));
+    let served = |entry: &&Entry| {
+        matches!(entry.transform, Some(Transform::Nothing | Transform::AggregatedDiscovery))
+    };
     entries.iter().find(served).map_or((Media::Json, false), |entry| {
         let aggregated = entry.transform == Some(Transform::AggregatedDiscovery);
         (entry.media.unwrap_or(Media::Json), aggregated)
@@ -180,7 +187,9 @@ pub(super) fn discovery(headers: &HeaderMap, support: ProtobufSupport) -> (Media
 /// Refuses who does not take JSON, for what has no other form.
 pub(super) fn require_json(headers: &HeaderMap) -> Result<(), Status> {
     match entries(headers, ProtobufSupport::Unknown) {
-        Some(entries) if !entries.iter().any(|entry| entry.exact) => Err(only(ProtobufSupport::Unknown)),
+        Some(entries) if !entries.iter().any(|entry| entry.exact) => {
+            Err(only(ProtobufSupport::Unknown))
+        }
         _ => Ok(()),
     }
 }
@@ -245,7 +254,9 @@ impl Entry {
             ("", ..) => Some(Transform::Nothing),
             ("PartialObjectMetadata", "meta.k8s.io", "v1") => Some(Transform::Metadata),
             ("PartialObjectMetadataList", "meta.k8s.io", "v1") => Some(Transform::MetadataList),
-            ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2") => Some(Transform::AggregatedDiscovery),
+            ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2") => {
+                Some(Transform::AggregatedDiscovery)
+            }
             _ => None,
         };
         Some(Self { media, transform, exact: name != "application/*", weight })

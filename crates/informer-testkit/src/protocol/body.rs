@@ -41,7 +41,9 @@ impl Body {
     }
 
     /// The body as chunks.
-    pub(crate) fn into_stream(self) -> Pin<Box<dyn Stream<Item = Result<Bytes, BodyError>> + Send>> {
+    pub(crate) fn into_stream(
+        self,
+    ) -> Pin<Box<dyn Stream<Item = Result<Bytes, BodyError>> + Send>> {
         match self.0 {
             Repr::Full(bytes) => futures_util::stream::iter(bytes.map(Ok)).boxed(),
             Repr::Stream(chunks) => chunks,
@@ -59,7 +61,9 @@ impl http_body::Body for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         match &mut self.0 {
             Repr::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Repr::Stream(chunks) => chunks.poll_next_unpin(cx).map(|chunk| chunk.map(|c| c.map(Frame::data))),
+            Repr::Stream(chunks) => {
+                chunks.poll_next_unpin(cx).map(|chunk| chunk.map(|c| c.map(Frame::data)))
+            }
         }
     }
 
@@ -69,7 +73,9 @@ impl http_body::Body for Body {
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            Repr::Full(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
+            Repr::Full(bytes) => {
+                SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+            }
             Repr::Stream(_) => SizeHint::default(),
         }
     }
@@ -99,7 +105,12 @@ pub(crate) fn stream_response(
     response(200, content_type, Body::stream(chunks))
 }
 
-pub(crate) fn object_response(code: u16, resource: &Resource, object: &Object, form: Form) -> Response<Body> {
+pub(crate) fn object_response(
+    code: u16,
+    resource: &Resource,
+    object: &Object,
+    form: Form,
+) -> Response<Body> {
     let mut out = Vec::with_capacity(object.json().len() + 128);
     render::object(&mut out, resource, object, form);
     response(code, form.media().content_type(), Body::full(out.into()))
@@ -109,7 +120,9 @@ pub(crate) fn status_response(status: &Status, media: Media) -> Response<Body> {
     let body = render::failure(status, media);
     let mut response = response(status.code, media.content_type(), Body::full(body.into()));
     if status.details.retry_after_seconds > 0 {
-        response.headers_mut().insert(header::RETRY_AFTER, status.details.retry_after_seconds.into());
+        response
+            .headers_mut()
+            .insert(header::RETRY_AFTER, status.details.retry_after_seconds.into());
     }
     response
 }

@@ -26,7 +26,9 @@ pub(super) fn respond(
         DiscoveryPath::Core | DiscoveryPath::Groups if aggregated => {
             let core = *path == DiscoveryPath::Core;
             let mut response = document_response(200, &aggregate(resources, core), media);
-            if let Ok(value) = HeaderValue::from_str(&format!("{}{AGGREGATED}", media.content_type())) {
+            if let Ok(value) =
+                HeaderValue::from_str(&format!("{}{AGGREGATED}", media.content_type()))
+            {
                 response.headers_mut().insert(header::CONTENT_TYPE, value);
             }
             response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
@@ -85,13 +87,14 @@ pub(super) fn version(git_version: &str) -> String {
     .to_string()
 }
 
-/// `/openapi/v2`, without a single schema: clients that validate what they send (`kubectl create -f`) then
-/// find nothing to validate against, where a missing document would stop them.
+/// `/openapi/v2`, without a single schema: clients that validate what they send
+/// (`kubectl create -f`) then find nothing to validate against, where a missing document would stop
+/// them.
 pub(super) fn no_schemas(headers: &HeaderMap) -> Response<Body> {
-    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let accept =
+        headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if !accept.contains("proto-openapi") {
-        let document =
-            json!({"swagger": "2.0", "info": {"title": "Kubernetes", "version": "v1"}, "paths": {}});
+        let document = json!({"swagger": "2.0", "info": {"title": "Kubernetes", "version": "v1"}, "paths": {}});
         return json_response(200, document.to_string());
     }
     // Field 1, a string: the version of the format.
@@ -204,8 +207,7 @@ fn aggregated_resource(resource: &Resource) -> Value {
         document["categories"] = resource.categories.clone().into();
     }
     if resource.has_status {
-        document["subresources"] =
-            json!([{"subresource": "status", "responseKind": kind, "verbs": status_verbs(resource)}]);
+        document["subresources"] = json!([{"subresource": "status", "responseKind": kind, "verbs": status_verbs(resource)}]);
     }
     document
 }

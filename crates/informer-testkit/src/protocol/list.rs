@@ -6,14 +6,15 @@ use bytes::Bytes;
 use futures_util::{Stream, stream};
 use http::{HeaderMap, Response};
 use informer_core::ObjectKey;
-use informer_core::selector::{FieldSelector, LabelSelector};
 use k8s_protobuf::{Kind, encode};
 
 use super::accept::{Form, Media};
 use super::body::stream_response;
-use super::params::{ListWant, Parameters};
+use super::params::{ListWant, Parameters, Selectors};
 use super::token::Token;
-use super::{At, Backend, Body, BodyError, Object, ReadError, ReadSide, Snapshot, render, unreadable};
+use super::{
+    At, Backend, Body, BodyError, Object, ReadError, ReadSide, Snapshot, render, unreadable,
+};
 use crate::resource::Resource;
 use crate::status::Status;
 
@@ -33,18 +34,20 @@ impl<B: Backend> ReadSide<B> {
         let form = self.negotiate(headers, resource)?.list()?;
         let parameters = Parameters::parse(query)?;
         let want = parameters.list_want()?;
-        let (labels, fields) = parameters.selectors(resource)?;
+        let selectors = parameters.selectors(resource)?;
         let pages = match &want {
             ListWant::Continue(token) => token.pages.saturating_add(1),
             _ => 1,
         };
         let (snapshot, after) = self.find(resource, want).await?;
-        let mut scan = Scan { snapshot, namespace: namespace.map(str::to_owned), after, labels, fields };
+        let mut scan = Scan { snapshot, namespace: namespace.map(str::to_owned), after, selectors };
         let mut page = Page { version: scan.snapshot.version(), token: None, remaining: None };
         let Some(limit) = parameters.effective_limit() else {
             return match form {
                 Form::Json(part) => Ok(json_response(json::whole(resource, part, scan, &page))),
-                Form::Protobuf { list, .. } => protobuf_response(list, scan.messages(form).await, &page),
+                Form::Protobuf { list, .. } => {
+                    protobuf_response(list, scan.messages(form).await, &page)
+                }
             };
         };
 
@@ -54,7 +57,7 @@ impl<B: Backend> ReadSide<B> {
             if let Some(last) = items.last() {
                 let token = Token { version: Some(page.version), after: last.key().clone(), pages };
                 page.token = Some(token.encode());
-                if scan.labels.is_everything() && scan.fields.is_everything() {
+                if scan.selectors.are_everything() {
                     page.remaining = Some(scan.snapshot.remaining(namespace, last.key()));
                 }
             }
@@ -114,8 +117,7 @@ struct Scan<S> {
     snapshot: S,
     namespace: Option<String>,
     after: Option<ObjectKey>,
-    labels: LabelSelector,
-    fields: FieldSelector,
+    selectors: Selectors,
 }
 
 impl<S: Snapshot> Scan<S> {
@@ -123,7 +125,7 @@ impl<S: Snapshot> Scan<S> {
     fn step(&mut self) -> Option<Vec<Object>> {
         let mut objects = self.snapshot.page(self.namespace.as_deref(), self.after.as_ref(), STEP);
         self.after = Some(objects.last()?.key().clone());
-        objects.retain(|object| object.is_selected_by(&self.labels, &self.fields));
+        objects.retain(|object| self.selectors.select(object));
         Some(objects)
     }
 
@@ -143,7 +145,8 @@ impl<S: Snapshot> Scan<S> {
         let mut messages = Vec::new();
         while let Some(objects) = self.step() {
             messages.extend(objects.iter().map(|object| render::message(object, form)));
-            // Others want to be served meanwhile: what was never sent in this form has to be written first.
+            // Others want to be served meanwhile: what was never sent in this form has to be
+            // written first.
             tokio::task::yield_now().await;
         }
         messages
@@ -176,18 +179,26 @@ fn items_response(
 ) -> Result<Response<Body>, Status> {
     match form {
         Form::Json(part) => Ok(json_response(json::page(Arc::clone(resource), part, items, page))),
-        Form::Protobuf { list, .. } => {
-            protobuf_response(list, items.iter().map(|item| render::message(item, form)).collect(), page)
-        }
+        Form::Protobuf { list, .. } => protobuf_response(
+            list,
+            items.iter().map(|item| render::message(item, form)).collect(),
+            page,
+        ),
     }
 }
 
-fn json_response(chunks: impl Stream<Item = Result<Bytes, BodyError>> + Send + 'static) -> Response<Body> {
+fn json_response(
+    chunks: impl Stream<Item = Result<Bytes, BodyError>> + Send + 'static,
+) -> Response<Body> {
     stream_response(Media::Json.content_type(), chunks)
 }
 
 /// Sends a list of messages in chunks.
-fn protobuf_response(list: Kind, messages: Vec<Bytes>, page: &Page) -> Result<Response<Body>, Status> {
+fn protobuf_response(
+    list: Kind,
+    messages: Vec<Bytes>,
+    page: &Page,
+) -> Result<Response<Body>, Status> {
     let metadata = serde_json::json!({
         "resourceVersion": page.version.to_string(),
         "continue": page.token,

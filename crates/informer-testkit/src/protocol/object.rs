@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use informer_core::selector::{FieldSelector, LabelSelector};
 use informer_core::{ObjectKey, Uid};
 use k8s_protobuf::Kind;
 use serde::de::DeserializeOwned;
@@ -14,10 +13,11 @@ use super::protobuf;
 use crate::json::{Fields, field_value};
 use crate::resource::Resource;
 
-/// An object as serialized JSON together with its key, UID, version and labels; cloning copies a pointer.
+/// An object as serialized JSON together with its key, UID, version and labels; cloning copies a
+/// pointer.
 ///
-/// The bytes start with `{"metadata":{…}` and have neither `apiVersion` nor `kind`, which follow from the
-/// resource: list items of built-in kinds are sent without them.
+/// The bytes start with `{"metadata":{…}` and have neither `apiVersion` nor `kind`, which follow
+/// from the resource: list items of built-in kinds are sent without them.
 #[derive(Clone)]
 pub struct Object(Arc<Inner>);
 
@@ -50,13 +50,15 @@ const METADATA_ORDER: [&str; 10] = [
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
 ];
-const METADATA_END: [&str; 5] = ["labels", "annotations", "ownerReferences", "finalizers", "managedFields"];
+const METADATA_END: [&str; 5] =
+    ["labels", "annotations", "ownerReferences", "finalizers", "managedFields"];
 
 impl Object {
     /// An object from its metadata and its other fields, at `version`.
     ///
-    /// `apiVersion` and `kind` among the fields are dropped. The order of the fields is a real server's:
-    /// alphabetical for custom resources, that of the Go types (metadata only) for the others.
+    /// `apiVersion` and `kind` among the fields are dropped. The order of the fields is a real
+    /// server's: alphabetical for custom resources, that of the Go types (metadata only) for the
+    /// others.
     ///
     /// # Errors
     /// If name, namespace, UID or labels are not what they should be.
@@ -88,7 +90,8 @@ impl Object {
         json.push(b'}');
         json.shrink_to_fit();
 
-        let labels: Option<std::collections::BTreeMap<Box<str>, Box<str>>> = metadata.read("labels")?;
+        let labels: Option<std::collections::BTreeMap<Box<str>, Box<str>>> =
+            metadata.read("labels")?;
         let name: String = metadata.read("name")?.unwrap_or_default();
         let namespace: String = metadata.read("namespace")?.unwrap_or_default();
         let uid: String = metadata.read("uid")?.unwrap_or_default();
@@ -165,7 +168,7 @@ impl Object {
         &self.0.json[METADATA_START..self.0.metadata_end as usize]
     }
 
-    /// The value that a field selector compares; empty if there is none.
+    /// The text, number or boolean at a path; empty if there is none.
     #[must_use]
     pub fn field(&self, path: &str) -> Cow<'_, str> {
         match path {
@@ -173,13 +176,6 @@ impl Object {
             "metadata.namespace" => Cow::Borrowed(self.0.key.namespace()),
             _ => Cow::Owned(field_value(&self.0.json, path)),
         }
-    }
-
-    /// Whether both selectors select it.
-    #[must_use]
-    pub fn is_selected_by(&self, labels: &LabelSelector, fields: &FieldSelector) -> bool {
-        (labels.is_everything() || labels.matches(|key| self.label(key)))
-            && (fields.is_everything() || fields.matches(|path| Some(self.field(path))))
     }
 
     /// The object as `T`; most types want `apiVersion` and `kind`, so the resource is needed.
@@ -224,7 +220,9 @@ impl Object {
 
     /// Its metadata as a message of this kind, which is `PartialObjectMetadata`.
     pub(crate) fn metadata_message(&self, kind: Kind) -> Bytes {
-        self.cached(1, kind, || [&self.0.json[..self.0.metadata_end as usize], b"}"].concat().into())
+        self.cached(1, kind, || {
+            [&self.0.json[..self.0.metadata_end as usize], b"}"].concat().into()
+        })
     }
 
     fn cached(&self, place: usize, kind: Kind, json: impl Fn() -> Bytes) -> Bytes {
@@ -307,8 +305,10 @@ mod tests {
 
     #[test]
     fn the_version_of_a_custom_resource_is_found_behind_its_labels() {
-        let widgets = Resource { custom: true, ..Resource::new("example.com", "v1", "widgets", "Widget") };
-        let json = br#"{"metadata":{"labels":{"resourceVersion":"1"},"name":"w","resourceVersion":"5"}}"#;
+        let widgets =
+            Resource { custom: true, ..Resource::new("example.com", "v1", "widgets", "Widget") };
+        let json =
+            br#"{"metadata":{"labels":{"resourceVersion":"1"},"name":"w","resourceVersion":"5"}}"#;
         let widget = Object::parse(&widgets, json).unwrap().at_version(6);
         assert_eq!(
             widget.json(),
@@ -318,9 +318,12 @@ mod tests {
 
     #[test]
     fn unusable_metadata_is_an_error() {
-        for json in
-            ["[]", "{}", r#"{"metadata":{"name":1,"resourceVersion":"1"}}"#, r#"{"metadata":{"name":"x"}}"#]
-        {
+        for json in [
+            "[]",
+            "{}",
+            r#"{"metadata":{"name":1,"resourceVersion":"1"}}"#,
+            r#"{"metadata":{"name":"x"}}"#,
+        ] {
             assert!(Object::parse(&pods(), json.as_bytes()).is_err(), "{json}");
         }
     }

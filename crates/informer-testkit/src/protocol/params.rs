@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use informer_core::selector::{FieldSelector, LabelSelector};
+use informer_core::selector::{FieldSelector, LabelSelector, SelectableFields};
 
+use super::object::Object;
 use super::token::Token;
 use crate::resource::Resource;
 use crate::status::Status;
@@ -43,7 +44,8 @@ pub(crate) enum ListWant {
 /// Where a watch starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WatchWant {
-    /// With the whole collection, once it has reached this version; then a bookmark, if they are wanted.
+    /// With the whole collection, once it has reached this version; then a bookmark, if they are
+    /// wanted.
     Everything { reached: Option<u64> },
     /// With what happens from now on.
     Now,
@@ -56,7 +58,9 @@ impl Parameters {
         let mut parameters = Self::default();
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             let bad = |expected: &str| {
-                Status::bad_request(format!("the query parameter {name} must be {expected}, not {value:?}"))
+                Status::bad_request(format!(
+                    "the query parameter {name} must be {expected}, not {value:?}"
+                ))
             };
             match &*name {
                 "labelSelector" => parameters.label_selector = value.into_owned(),
@@ -80,7 +84,10 @@ impl Parameters {
                             let fault = format!(
                                 "Unsupported value: {other:?}: supported values: \"Exact\", \"NotOlderThan\""
                             );
-                            return Err(Status::invalid_list_options("resourceVersionMatch", &fault));
+                            return Err(Status::invalid_list_options(
+                                "resourceVersionMatch",
+                                &fault,
+                            ));
                         }
                     };
                 }
@@ -104,8 +111,9 @@ impl Parameters {
 
     /// Which state a list wants.
     pub(crate) fn list_want(&self) -> Result<ListWant, Status> {
-        let forbidden =
-            |field: &str, why: &str| Err(Status::invalid_list_options(field, &format!("Forbidden: {why}")));
+        let forbidden = |field: &str, why: &str| {
+            Err(Status::invalid_list_options(field, &format!("Forbidden: {why}")))
+        };
         if self.send_initial_events.is_some() {
             return forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list");
         }
@@ -146,8 +154,9 @@ impl Parameters {
 
     /// Where a watch starts.
     pub(crate) fn watch_want(&self) -> Result<WatchWant, Status> {
-        let forbidden =
-            |field: &str, why: &str| Err(Status::invalid_list_options(field, &format!("Forbidden: {why}")));
+        let forbidden = |field: &str, why: &str| {
+            Err(Status::invalid_list_options(field, &format!("Forbidden: {why}")))
+        };
         if !self.continue_token.is_empty() {
             return forbidden("continue", "continue is forbidden for watch");
         }
@@ -171,29 +180,43 @@ impl Parameters {
     }
 
     /// The selectors, as far as the resource supports them.
-    pub(crate) fn selectors(&self, resource: &Resource) -> Result<(LabelSelector, FieldSelector), Status> {
-        select(resource, &self.label_selector, &self.field_selector)
+    pub(crate) fn selectors(&self, resource: &Resource) -> Result<Selectors, Status> {
+        Selectors::parse(resource, &self.label_selector, &self.field_selector)
     }
 }
 
-/// Reads selectors and checks them against what the resource supports.
-pub(crate) fn select(
-    resource: &Resource,
-    labels: &str,
-    fields: &str,
-) -> Result<(LabelSelector, FieldSelector), Status> {
-    let label_selector: LabelSelector = labels
-        .parse()
-        .map_err(|error| Status::bad_request(format!("unable to parse requirement: {error}")))?;
-    let field_selector: FieldSelector =
-        fields.parse().map_err(|error| Status::bad_request(format!("invalid field selector: {error}")))?;
-    for requirement in field_selector.requirements() {
-        let path = requirement.field();
-        if !resource.is_selectable(path) {
-            return Err(Status::bad_request(format!("field label not supported: {path}")));
-        }
+/// The selectors of a request.
+pub(crate) struct Selectors {
+    labels: LabelSelector,
+    fields: FieldSelector,
+    selectable: SelectableFields,
+}
+
+impl Selectors {
+    /// Reads selectors and checks them against what the resource supports.
+    fn parse(resource: &Resource, labels: &str, fields: &str) -> Result<Self, Status> {
+        let labels = labels.parse().map_err(|error| {
+            Status::bad_request(format!("unable to parse requirement: {error}"))
+        })?;
+        let fields = fields
+            .parse()
+            .map_err(|error| Status::bad_request(format!("invalid field selector: {error}")))?;
+        let selectable = resource.fields();
+        selectable.check(&fields).map_err(|error| Status::bad_request(error.to_string()))?;
+        Ok(Self { labels, fields, selectable })
     }
-    Ok((label_selector, field_selector))
+
+    pub(crate) fn are_everything(&self) -> bool {
+        self.labels.is_everything() && self.fields.is_everything()
+    }
+
+    /// Whether both select the object.
+    pub(crate) fn select(&self, object: &Object) -> bool {
+        let value =
+            |label: &str| Some(self.selectable.value(label, |path| Some(object.field(path))));
+        (self.labels.is_everything() || self.labels.matches(|key| object.label(key)))
+            && (self.fields.is_everything() || self.fields.matches(value))
+    }
 }
 
 /// As the API server reads booleans in a query: anything but a clear no is a yes.
@@ -225,7 +248,8 @@ mod tests {
             ("resourceVersion=abc", Err(400)),
             ("limit=-1", Err(400)),
         ] {
-            let got = Parameters::parse(query).and_then(|p| p.list_want()).map_err(|status| status.code);
+            let got =
+                Parameters::parse(query).and_then(|p| p.list_want()).map_err(|status| status.code);
             assert_eq!(got, want, "{query}");
         }
     }
@@ -250,7 +274,8 @@ mod tests {
             ("resourceVersionMatch=NotOlderThan&resourceVersion=7", Err(422)),
             ("continue=7a", Err(422)),
         ] {
-            let got = Parameters::parse(query).and_then(|p| p.watch_want()).map_err(|status| status.code);
+            let got =
+                Parameters::parse(query).and_then(|p| p.watch_want()).map_err(|status| status.code);
             assert_eq!(got, want, "{query}");
         }
     }
@@ -261,8 +286,11 @@ mod tests {
             selectable_fields: vec!["spec.nodeName".to_owned()],
             ..Resource::new("", "v1", "pods", "Pod")
         };
-        assert!(select(&pods, "", "spec.nodeName=a,metadata.name!=b").is_ok());
-        assert_eq!(select(&pods, "", "spec.image=a").map_err(|s| s.code), Err(400));
-        assert_eq!(select(&pods, "a in (", "").map_err(|s| s.code), Err(400));
+        assert!(Selectors::parse(&pods, "", "spec.nodeName=a,metadata.name!=b").is_ok());
+        assert_eq!(
+            Selectors::parse(&pods, "", "spec.image=a").map_err(|s| s.code).err(),
+            Some(400)
+        );
+        assert_eq!(Selectors::parse(&pods, "a in (", "").map_err(|s| s.code).err(), Some(400));
     }
 }

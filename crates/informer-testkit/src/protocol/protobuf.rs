@@ -10,8 +10,9 @@ use crate::wire;
 
 /// An object's message, from its JSON.
 ///
-/// The test kit keeps what it is given, where a real server refuses what does not fit its kind. Such an object has
-/// here as much of its metadata as can be, and a field that no decoder takes: what its JSON is to a typed decoder.
+/// The test kit keeps what it is given, where a real server refuses what does not fit its kind.
+/// Such an object has here as much of its metadata as can be, and a field that no decoder takes:
+/// what its JSON is to a typed decoder.
 pub(super) fn message(kind: Kind, json: &[u8], object: &Object) -> Bytes {
     let mut out = Vec::with_capacity(json.len());
     let value: Value = serde_json::from_slice(json).unwrap_or_default();
@@ -27,8 +28,8 @@ pub(super) fn message(kind: Kind, json: &[u8], object: &Object) -> Bytes {
         "resourceVersion": object.version().to_string(),
     } });
     // The identity fits any kind.
-    let _ =
-        encode::message(kind, &metadata, &mut out).or_else(|_| encode::message(kind, &identity, &mut out));
+    let _ = encode::message(kind, &metadata, &mut out)
+        .or_else(|_| encode::message(kind, &identity, &mut out));
     wire::undecodable(&out).into()
 }
 

@@ -9,8 +9,8 @@ use super::{Object, protobuf};
 use crate::resource::Resource;
 use crate::status::Status;
 
-/// The start of an object: brace, `kind` and `apiVersion`, comma. Custom resources have their fields in
-/// alphabetical order, the Go types have `kind` first.
+/// The start of an object: brace, `kind` and `apiVersion`, comma. Custom resources have their
+/// fields in alphabetical order, the Go types have `kind` first.
 pub(crate) fn type_prefix(resource: &Resource) -> String {
     prefix(&resource.api_version(), &resource.kind, resource.custom)
 }
@@ -54,8 +54,14 @@ fn json_object(out: &mut Vec<u8>, resource: &Resource, object: &Object, part: Re
     }
 }
 
-/// Appends an object as an item of a list in JSON: built-in kinds leave out `apiVersion` and `kind`.
-pub(crate) fn json_item(out: &mut Vec<u8>, resource: &Resource, item: &Object, part: Representation) {
+/// Appends an object as an item of a list in JSON: built-in kinds leave out `apiVersion` and
+/// `kind`.
+pub(crate) fn json_item(
+    out: &mut Vec<u8>,
+    resource: &Resource,
+    item: &Object,
+    part: Representation,
+) {
     if resource.custom || part == Representation::Metadata {
         json_object(out, resource, item, part);
     } else {
@@ -67,13 +73,20 @@ pub(crate) fn json_item(out: &mut Vec<u8>, resource: &Resource, item: &Object, p
 pub(crate) fn message(object: &Object, form: Form) -> Bytes {
     match form {
         Form::Protobuf { part: Representation::Full, object: kind, .. } => object.message(kind),
-        Form::Protobuf { part: Representation::Metadata, object: kind, .. } => object.metadata_message(kind),
+        Form::Protobuf { part: Representation::Metadata, object: kind, .. } => {
+            object.metadata_message(kind)
+        }
         Form::Json(_) => Bytes::new(),
     }
 }
 
 /// Appends one event of a watch: a line of JSON, or a frame of protobuf.
-pub(crate) fn event(out: &mut Vec<u8>, kind: &str, media: Media, write_object: impl FnOnce(&mut Vec<u8>)) {
+pub(crate) fn event(
+    out: &mut Vec<u8>,
+    kind: &str,
+    media: Media,
+    write_object: impl FnOnce(&mut Vec<u8>),
+) {
     match media {
         Media::Json => {
             out.extend_from_slice(format!("{{\"type\":\"{kind}\",\"object\":").as_bytes());
@@ -103,7 +116,8 @@ pub(crate) fn failure(status: &Status, media: Media) -> Vec<u8> {
     }
 }
 
-/// Appends the object of a bookmark: a version, and for the Go types what they write even when empty.
+/// Appends the object of a bookmark: a version, and for the Go types what they write even when
+/// empty.
 pub(crate) fn bookmark(
     out: &mut Vec<u8>,
     resource: &Resource,
@@ -112,7 +126,8 @@ pub(crate) fn bookmark(
     form: Form,
 ) {
     let end = ends_initial_events.then(|| json!({ "k8s.io/initial-events-end": "true" }));
-    let mut object = json!({ "metadata": { "resourceVersion": version.to_string(), "annotations": end } });
+    let mut object =
+        json!({ "metadata": { "resourceVersion": version.to_string(), "annotations": end } });
     let Some(kind) = form.kind(resource) else {
         // Alphabetical.
         let annotations = if ends_initial_events {
@@ -121,11 +136,15 @@ pub(crate) fn bookmark(
             ""
         };
         let metadata = format!("{{{annotations}\"resourceVersion\":\"{version}\"}}");
-        out.extend_from_slice(format!("{}\"metadata\":{metadata}}}", type_prefix(resource)).as_bytes());
+        out.extend_from_slice(
+            format!("{}\"metadata\":{metadata}}}", type_prefix(resource)).as_bytes(),
+        );
         return;
     };
     // Where the version of the API has a pointer and the server's own type has none.
-    if let ("apps/v1", "Deployment" | "ReplicaSet" | "StatefulSet") = (kind.api_version(), kind.name()) {
+    if let ("apps/v1", "Deployment" | "ReplicaSet" | "StatefulSet") =
+        (kind.api_version(), kind.name())
+    {
         object["spec"] = json!({ "replicas": 0 });
     }
     let mut message = Vec::new();

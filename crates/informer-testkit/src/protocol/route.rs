@@ -132,17 +132,19 @@ impl ResourcePath {
     /// Reads what follows group and version. `namespaces/x` is the object, `namespaces/x/pods` is a
     /// collection in it, and `namespaces/x/status` is the object's subresource.
     fn parse(group: &str, version: &str, rest: &[&str]) -> Route {
-        let path =
-            |namespace: Option<&str>, resource: &str, name: Option<&str>, subresource: Option<String>| {
-                Route::Resource(Self {
-                    group: group.to_owned(),
-                    version: version.to_owned(),
-                    namespace: namespace.map(str::to_owned),
-                    resource: resource.to_owned(),
-                    name: name.map(str::to_owned),
-                    subresource,
-                })
-            };
+        let path = |namespace: Option<&str>,
+                    resource: &str,
+                    name: Option<&str>,
+                    subresource: Option<String>| {
+            Route::Resource(Self {
+                group: group.to_owned(),
+                version: version.to_owned(),
+                namespace: namespace.map(str::to_owned),
+                resource: resource.to_owned(),
+                name: name.map(str::to_owned),
+                subresource,
+            })
+        };
         let joined = |rest: &[&str]| (!rest.is_empty()).then(|| rest.join("/"));
         match rest {
             ["namespaces", name, sub @ ("status" | "finalize")] if group.is_empty() => {

@@ -19,7 +19,8 @@ pub(crate) fn page_of(token: &str) -> Option<u64> {
     Token::read(token).map(|token| token.pages.saturating_add(1))
 }
 
-/// The query of a request, with its continue token replaced by one that goes on with the newest state.
+/// The query of a request, with its continue token replaced by one that goes on with the newest
+/// state.
 pub(crate) fn at_newest(query: &str) -> String {
     let mut out = form_urlencoded::Serializer::new(String::new());
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
@@ -35,19 +36,24 @@ impl Token {
     /// Hexadecimal digits, so that nobody is tempted to look into it.
     pub(crate) fn encode(&self) -> String {
         let version = self.version.map(|version| version.to_string()).unwrap_or_default();
-        let text = format!("{version} {} {} {}", self.after.namespace(), self.after.name(), self.pages);
+        let text =
+            format!("{version} {} {} {}", self.after.namespace(), self.after.name(), self.pages);
         text.bytes().map(|byte| format!("{byte:02x}")).collect()
     }
 
     pub(crate) fn decode(text: &str) -> Result<Self, Status> {
-        Self::read(text).ok_or_else(|| Status::bad_request(format!("continue key is not valid: {text:?}")))
+        Self::read(text)
+            .ok_or_else(|| Status::bad_request(format!("continue key is not valid: {text:?}")))
     }
 
     pub(crate) fn read(text: &str) -> Option<Self> {
-        let digits: Vec<u8> =
-            text.chars().map(|c| c.to_digit(16).and_then(|d| u8::try_from(d).ok())).collect::<Option<_>>()?;
+        let digits: Vec<u8> = text
+            .chars()
+            .map(|c| c.to_digit(16).and_then(|d| u8::try_from(d).ok()))
+            .collect::<Option<_>>()?;
         let (pairs, []) = digits.as_chunks::<2>() else { return None };
-        let plain = String::from_utf8(pairs.iter().map(|[high, low]| high << 4 | low).collect()).ok()?;
+        let plain =
+            String::from_utf8(pairs.iter().map(|[high, low]| high << 4 | low).collect()).ok()?;
         let mut words = plain.split(' ');
         let (version, namespace, name) = (words.next()?, words.next()?, words.next()?);
         let version = if version.is_empty() { None } else { Some(version.parse().ok()?) };

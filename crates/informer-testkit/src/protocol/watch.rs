@@ -7,12 +7,11 @@ use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, Response};
 use informer_core::ObjectKey;
-use informer_core::selector::{FieldSelector, LabelSelector};
 use tokio::time::Instant;
 
 use super::accept::{Form, Media};
 use super::body::stream_response;
-use super::params::{Parameters, WatchWant};
+use super::params::{Parameters, Selectors, WatchWant};
 use super::{
     At, Backend, Body, BodyError, Change, Feed, FeedEnd, Object, ReadError, ReadSide, Snapshot,
     WatchListSupport, render, unreadable,
@@ -47,7 +46,7 @@ impl<B: Backend> ReadSide<B> {
             _ => {}
         }
         let want = parameters.watch_want()?;
-        let (labels, fields) = parameters.selectors(resource)?;
+        let selectors = parameters.selectors(resource)?;
         let (feed, phase) = match self.open(resource, want).await? {
             Ok(opened) => opened,
             Err(status) => return Ok(failed_watch(&status, form.media())),
@@ -59,8 +58,7 @@ impl<B: Backend> ReadSide<B> {
             resource: Arc::clone(resource),
             namespace: namespace.map(str::to_owned),
             form,
-            labels,
-            fields,
+            selectors,
             feed,
             phase,
             bookmarks: parameters.bookmarks.then(|| Bookmarks {
@@ -80,7 +78,8 @@ impl<B: Backend> ReadSide<B> {
         ))
     }
 
-    /// The feed and what comes before it; the inner error is one that is answered within the stream.
+    /// The feed and what comes before it; the inner error is one that is answered within the
+    /// stream.
     async fn open(
         &self,
         resource: &Resource,
@@ -109,8 +108,7 @@ struct Watch<S, F> {
     resource: Arc<Resource>,
     namespace: Option<String>,
     form: Form,
-    labels: LabelSelector,
-    fields: FieldSelector,
+    selectors: Selectors,
     feed: F,
     phase: Phase<S>,
     bookmarks: Option<Bookmarks>,
@@ -169,7 +167,10 @@ impl<S: Snapshot, F: Feed> Watch<S, F> {
     /// Waits for changes, the next bookmark or the end.
     async fn wait(&mut self, out: &mut Vec<u8>) {
         let alarm = self.bookmarks.as_ref().map_or(self.deadline, |bookmarks| {
-            bookmarks.last.map_or(bookmarks.next, |last| last.min(bookmarks.next)).min(self.deadline)
+            bookmarks
+                .last
+                .map_or(bookmarks.next, |last| last.min(bookmarks.next))
+                .min(self.deadline)
         });
         let changes = tokio::select! {
             biased;
@@ -209,8 +210,8 @@ impl<S: Snapshot, F: Feed> Watch<S, F> {
         }
     }
 
-    /// Objects enter and leave a selection as they are labelled: what counts is whether they were and are
-    /// selected. One that left is sent as it last was, at the version at which it left.
+    /// Objects enter and leave a selection as they are labelled: what counts is whether they were
+    /// and are selected. One that left is sent as it last was, at the version at which it left.
     fn change(&self, out: &mut Vec<u8>, change: &Change) {
         let selected = |object: &&Object| self.selects(object);
         match (change.before.as_ref().filter(selected), change.after.as_ref().filter(selected)) {
@@ -223,7 +224,7 @@ impl<S: Snapshot, F: Feed> Watch<S, F> {
 
     fn selects(&self, object: &Object) -> bool {
         self.namespace.as_deref().is_none_or(|namespace| object.key().namespace() == namespace)
-            && object.is_selected_by(&self.labels, &self.fields)
+            && self.selectors.select(object)
     }
 
     fn event(&self, out: &mut Vec<u8>, kind: &str, object: &Object) {

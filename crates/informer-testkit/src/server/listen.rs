@@ -19,8 +19,8 @@ use super::{ApiService, Core};
 /// A port that stays ours while nobody listens on it.
 pub(super) struct Listener {
     address: SocketAddr,
-    /// Bound, but not listening: whoever connects while there is no listener is refused, and the system
-    /// gives the port to nobody else.
+    /// Bound, but not listening: whoever connects while there is no listener is refused, and the
+    /// system gives the port to nobody else.
     _holder: Option<TcpSocket>,
     listener: Option<TcpListener>,
 }
@@ -155,7 +155,11 @@ impl AsyncRead for Connection {
 }
 
 impl AsyncWrite for Connection {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, buf)
     }
 

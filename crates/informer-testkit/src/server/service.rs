@@ -14,14 +14,15 @@ use tokio_util::sync::CancellationToken;
 use super::{Core, write};
 use crate::faults::{Asked, Guarded, Verdict};
 use crate::protocol::{
-    Body, Form, Media, ResourcePath, Route, Verb, at_newest, failed_watch, forget_protobuf, status_response,
+    Body, Form, Media, ResourcePath, Route, Verb, at_newest, failed_watch, forget_protobuf,
+    status_response,
 };
 use crate::status::Status;
 
 /// A test server as a `tower::Service`; cloning it is cheap.
 ///
-/// Requests arrive as over a socket, faults and all. Where a socket would be refused or reset, the call or
-/// the body fails with an error.
+/// Requests arrive as over a socket, faults and all. Where a socket would be refused or reset, the
+/// call or the body fails with an error.
 #[derive(Clone)]
 pub struct ApiService {
     core: Arc<Core>,
@@ -30,6 +31,7 @@ pub struct ApiService {
 
 /// There is no answer: the connection was refused or reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ConnectionError {
     /// The server accepts no connections.
     Refused,
@@ -49,7 +51,8 @@ impl fmt::Display for ConnectionError {
 impl std::error::Error for ConnectionError {
     /// What a socket would have said, by which clients tell a server that is away.
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        static REFUSED: LazyLock<io::Error> = LazyLock::new(|| io::ErrorKind::ConnectionRefused.into());
+        static REFUSED: LazyLock<io::Error> =
+            LazyLock::new(|| io::ErrorKind::ConnectionRefused.into());
         match self {
             Self::Refused => Some(&*REFUSED),
             Self::Reset => None,
@@ -87,8 +90,12 @@ impl ApiService {
         let verb = path.map_or(Verb::Other, |path| path.verb(&parts.method, query));
         let asked = Asked::new(verb, path, &parts);
         let user = self.core.auth.user(&parts.headers);
-        let number =
-            self.core.requests.arrived(&parts, &route, verb, user.as_ref().map_or("", String::as_str));
+        let number = self.core.requests.arrived(
+            &parts,
+            &route,
+            verb,
+            user.as_ref().map_or("", String::as_str),
+        );
         if faults.have_no_protobuf(&asked) {
             forget_protobuf(&mut parts.headers);
         }
@@ -129,14 +136,16 @@ impl ApiService {
         }
         let media = Media::of(response.headers());
         let open = faults.open(asked, response.status().is_success(), media, self.reset.clone());
-        let mut response = response.map(|body| Body::stream(Guarded::new(body, open, gzip).into_stream()));
+        let mut response =
+            response.map(|body| Body::stream(Guarded::new(body, open, gzip).into_stream()));
         if gzip {
             response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
         }
         Ok(response)
     }
 
-    /// A watch that ends with an error as soon as it is open, in the form in which its events would be.
+    /// A watch that ends with an error as soon as it is open, in the form in which its events would
+    /// be.
     fn failed_watch(
         &self,
         status: &Status,

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::Core;
 use crate::cluster::{Cluster, DeleteOptions, Part, PatchKind, Target};
 use crate::protocol::{
-    Body, Object, Parameters, ResourcePath, Route, Verb, collection_response, document_response, not_found,
-    object_response, select, status_response,
+    Body, Object, Parameters, ResourcePath, Route, Verb, collection_response, document_response,
+    not_found, object_response, status_response,
 };
 use crate::resource::Resource;
 use crate::status::Status;
@@ -40,7 +40,9 @@ where
     let Some(resource) = core.read.resolve(path) else { return not_found() };
     let part = match path.subresource.as_deref() {
         None => Part::Main,
-        Some("status") if resource.has_status && matches!(verb, Verb::Update | Verb::Patch) => Part::Status,
+        Some("status") if resource.has_status && matches!(verb, Verb::Update | Verb::Patch) => {
+            Part::Status
+        }
         Some(_) => return not_found(),
     };
     let target = Target {
@@ -57,7 +59,8 @@ where
         }
         Err(_) => return refuse(&Status::bad_request("the body could not be read")),
     };
-    write(core, &target, path, verb, &parts.headers, query, &body).unwrap_or_else(|status| refuse(&status))
+    write(core, &target, path, verb, &parts.headers, query, &body)
+        .unwrap_or_else(|status| refuse(&status))
 }
 
 fn write(
@@ -75,7 +78,8 @@ fn write(
     let in_namespace = !resource.namespaced || path.namespace.is_some();
     if verb == Verb::DeleteCollection {
         let form = negotiated.list()?;
-        let deleted = delete_collection(cluster, target, path, &parameters, &delete_options(body)?)?;
+        let deleted =
+            delete_collection(cluster, target, path, &parameters, &delete_options(body)?)?;
         return collection_response(&target.resource, deleted, cluster.version(), form);
     }
     let form = negotiated.object()?;
@@ -96,7 +100,8 @@ fn write(
             answer(200, &cluster.api_patch(target, kind, &patch, parameters.dry_run)?)
         }
         Verb::Delete if in_namespace => {
-            let (object, gone) = cluster.api_delete(target, &delete_options(body)?, parameters.dry_run)?;
+            let (object, gone) =
+                cluster.api_delete(target, &delete_options(body)?, parameters.dry_run)?;
             if !gone || returns_deleted_object(resource) {
                 return answer(200, &object);
             }
@@ -115,10 +120,10 @@ fn delete_collection(
     options: &DeleteOptions,
 ) -> Result<Vec<Object>, Status> {
     let resource = &*target.resource;
-    let (labels, fields) = select(resource, &parameters.label_selector, &parameters.field_selector)?;
+    let selectors = parameters.selectors(resource)?;
     let selected = cluster.list(&resource.to_string()).into_iter().filter(|object| {
         path.namespace.as_deref().is_none_or(|namespace| object.key().namespace() == namespace)
-            && object.is_selected_by(&labels, &fields)
+            && selectors.select(object)
     });
     let mut deleted = Vec::new();
     for object in selected {
@@ -141,7 +146,8 @@ fn delete_options(body: &Bytes) -> Result<DeleteOptions, Status> {
     if body.is_empty() {
         return Ok(DeleteOptions::default());
     }
-    serde_json::from_slice(body).map_err(|error| Status::bad_request(format!("no DeleteOptions: {error}")))
+    serde_json::from_slice(body)
+        .map_err(|error| Status::bad_request(format!("no DeleteOptions: {error}")))
 }
 
 fn success(resource: &Resource, object: &Object) -> Value {
@@ -185,7 +191,9 @@ fn require_json(headers: &HeaderMap) -> Result<(), Status> {
 
 fn patch_kind(headers: &HeaderMap) -> Result<PatchKind, Status> {
     match content_type(headers) {
-        "application/merge-patch+json" | "application/strategic-merge-patch+json" => Ok(PatchKind::Merge),
+        "application/merge-patch+json" | "application/strategic-merge-patch+json" => {
+            Ok(PatchKind::Merge)
+        }
         "application/json-patch+json" => Ok(PatchKind::Json),
         "application/apply-patch+yaml" => Ok(PatchKind::Apply),
         _ => Err(unsupported(
@@ -196,7 +204,8 @@ fn patch_kind(headers: &HeaderMap) -> Result<PatchKind, Status> {
 }
 
 fn content_type(headers: &HeaderMap) -> &str {
-    let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let value =
+        headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     value.split(';').next().unwrap_or_default().trim()
 }
 

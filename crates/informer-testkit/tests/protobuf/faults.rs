@@ -25,7 +25,10 @@ async fn lists_are_truncated_malformed_oversized_or_something_else() {
 
     faults.inject(Fault::oversized(10_000).times(1));
     let big = get_in(&service, PODS, PB).await;
-    assert_eq!(items(&big).iter().map(|item| item.len() >= 10_000).collect::<Vec<_>>(), [true, false, false]);
+    assert_eq!(
+        items(&big).iter().map(|item| item.len() >= 10_000).collect::<Vec<_>>(),
+        [true, false, false]
+    );
     assert!(items(&big).iter().all(decodes), "nobody knows that field");
 
     faults.inject(Fault::instead("<html>").times(1));
@@ -103,7 +106,10 @@ async fn an_object_cannot_be_decoded_wherever_it_comes() {
     };
     server.faults().inject(Fault::undecodable("b").resource("pods"));
     let list = get_in(&service, PODS, PB).await;
-    assert_eq!(list.items().iter().map(|item| undecodable(item)).collect::<Vec<_>>(), [false, true, false]);
+    assert_eq!(
+        list.items().iter().map(|item| undecodable(item)).collect::<Vec<_>>(),
+        [false, true, false]
+    );
     let path = format!("{PODS}?watch=1&resourceVersion={}", server.cluster().version());
     let mut open = Frames::open(&service, &path, PB).await;
     let patch = json!({ "metadata": { "labels": { "changed": "yes" } } });
@@ -120,7 +126,10 @@ async fn an_object_cannot_be_decoded_wherever_it_comes() {
     server.cluster().create(&bare).unwrap();
     let item = &get_in(&service, "/api/v1/configmaps", PB).await.items()[0];
     assert_eq!(Metadata::of(item).unwrap().name, "bare");
-    assert!(k8s_protobuf::from_message::<ConfigMap>(Kind::of("v1", "ConfigMap").unwrap(), item).is_err());
+    assert!(
+        k8s_protobuf::from_message::<ConfigMap>(Kind::of("v1", "ConfigMap").unwrap(), item)
+            .is_err()
+    );
     let item = &get_in(&service, "/api/v1/configmaps", METADATA_LIST).await.items()[0];
     assert_eq!(Metadata::of(item).unwrap().name, "bare");
     let partial = Kind::of("meta.k8s.io/v1", "PartialObjectMetadata").unwrap();
@@ -137,6 +146,7 @@ async fn streaming_lists_do_not_tell_their_end() {
     }
     let (kind, bookmark) = open.event().await.unwrap();
     assert_eq!(kind, "BOOKMARK");
-    let metadata = Metadata::of(Envelope::parse(&bookmark).unwrap().raw).unwrap().annotations().count();
+    let metadata =
+        Metadata::of(Envelope::parse(&bookmark).unwrap().raw).unwrap().annotations().count();
     assert_eq!((metadata, fault.hits()), (0, 1), "not the one that ends the list");
 }

@@ -1,5 +1,5 @@
-//! Kubernetes' protobuf: what is served in it is what is served in JSON. Byte for byte it is compared with a real
-//! server's in `tests/tests/protobuf_parity.rs`.
+//! Kubernetes' protobuf: what is served in it is what is served in JSON. Byte for byte it is
+//! compared with a real server's in `tests/tests/protobuf_parity.rs`.
 
 mod faults;
 #[path = "../support/mod.rs"]
@@ -19,10 +19,8 @@ use support::*;
 
 const PB: &str = "application/vnd.kubernetes.protobuf";
 const EITHER: &str = "application/vnd.kubernetes.protobuf,application/json";
-const METADATA: &str =
-    "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
-const METADATA_LIST: &str =
-    "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+const METADATA: &str = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+const METADATA_LIST: &str = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 const PODS: &str = "/api/v1/pods";
 const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
 
@@ -61,7 +59,8 @@ impl Answer {
 }
 
 async fn ask(service: &ApiService, method: &str, path: &str, accept: &str, body: &Value) -> Answer {
-    let content_type = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
+    let content_type =
+        if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
     let mut request = request(method, path, content_type, body);
     request.headers_mut().insert("accept", accept.parse().unwrap());
     let response = call(service, request).await.unwrap();
@@ -123,7 +122,10 @@ impl Frames {
         request.headers_mut().insert("accept", accept.parse().unwrap());
         let response = call(service, request).await.unwrap();
         assert_eq!(response.status(), 200);
-        assert_eq!(response.headers()["content-type"], "application/vnd.kubernetes.protobuf;stream=watch");
+        assert_eq!(
+            response.headers()["content-type"],
+            "application/vnd.kubernetes.protobuf;stream=watch"
+        );
         Self { body: response.into_body(), buffer: Vec::new() }
     }
 
@@ -200,7 +202,8 @@ async fn both<T: DeserializeOwned + 'static>(
     path: &str,
     kind: Kind,
 ) -> (Vec<T>, Vec<T>) {
-    let (json, protobuf) = (get_in(service, path, "*/*").await, get_in(service, path, EITHER).await);
+    let (json, protobuf) =
+        (get_in(service, path, "*/*").await, get_in(service, path, EITHER).await);
     let items: Vec<T> = serde_json::from_value(json.json()["items"].clone()).unwrap();
     let messages = protobuf.items();
     (items, messages.iter().map(|item| k8s_protobuf::from_message(kind, item).unwrap()).collect())
@@ -228,7 +231,10 @@ async fn lists_are_those_in_json() {
     let mut json = Vec::new();
     k8s_protobuf::to_json(&list.body, &mut json).unwrap();
     let json: Value = serde_json::from_slice(&json).unwrap();
-    assert_eq!(json["metadata"], json!({ "resourceVersion": server.cluster().version().to_string() }));
+    assert_eq!(
+        json["metadata"],
+        json!({ "resourceVersion": server.cluster().version().to_string() })
+    );
 }
 
 #[tokio::test]
@@ -242,7 +248,10 @@ async fn pages_go_on_with_their_token() {
         k8s_protobuf::to_json(&page.body, &mut json).unwrap();
         let list: Value = serde_json::from_slice(&json).unwrap();
         let metadata = &list["metadata"];
-        pages.push((list["items"].as_array().unwrap().len(), metadata["remainingItemCount"].as_u64()));
+        pages.push((
+            list["items"].as_array().unwrap().len(),
+            metadata["remainingItemCount"].as_u64(),
+        ));
         let Some(token) = metadata["continue"].as_str() else { break };
         path = format!("{PODS}?limit=2&continue={token}");
     }
@@ -266,8 +275,12 @@ async fn watches_are_those_in_json() {
         assert_eq!(object, expected, "{event}");
         let metadata = Metadata::of(Envelope::parse(&object).unwrap().raw).unwrap();
         match &*kind {
-            "BOOKMARK" => assert_eq!(metadata.annotation("k8s.io/initial-events-end"), Some("true")),
-            "DELETED" => assert_eq!(metadata.resource_version, server.cluster().version().to_string()),
+            "BOOKMARK" => {
+                assert_eq!(metadata.annotation("k8s.io/initial-events-end"), Some("true"))
+            }
+            "DELETED" => {
+                assert_eq!(metadata.resource_version, server.cluster().version().to_string())
+            }
             _ => assert!(!metadata.name.is_empty()),
         }
     }
@@ -284,7 +297,8 @@ async fn versions_of_a_resource_have_messages_of_their_own() {
     server.cluster().create(&scaler).unwrap();
     let service = server.service();
     for version in ["v2", "v1", "v2"] {
-        let path = format!("/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers/h");
+        let path =
+            format!("/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers/h");
         let answer = get_in(&service, &path, PB).await;
         let value: Value = k8s_protobuf::from_slice(&answer.body).unwrap();
         assert_eq!(value["apiVersion"], format!("autoscaling/{version}"));
@@ -299,7 +313,10 @@ async fn custom_resources_are_json_but_for_their_metadata() {
     let (one, all) = (format!("{WIDGETS}/w"), WIDGETS.to_owned());
     for path in [&one, &all, &streaming(WIDGETS)] {
         let refused = get_in(&service, path, PB).await;
-        assert_eq!((refused.code, refused.status().reason.as_deref()), (406, Some("NotAcceptable")));
+        assert_eq!(
+            (refused.code, refused.status().reason.as_deref()),
+            (406, Some("NotAcceptable"))
+        );
     }
     assert_eq!(get_in(&service, &one, EITHER).await.json()["spec"]["size"], 3);
     assert_eq!(get_in(&service, &all, EITHER).await.json()["items"][0]["spec"]["size"], 3);
@@ -349,7 +366,10 @@ async fn failures_are_told_in_protobuf() {
         assert_eq!(get_in(&service, path, METADATA).await.content_type, "application/json");
     }
     server.faults().inject(Fault::too_many_requests().retry_after(7).times(1));
-    assert_eq!(get_in(&service, PODS, PB).await.status().details.unwrap().retry_after_seconds, Some(7));
+    assert_eq!(
+        get_in(&service, PODS, PB).await.status().details.unwrap().retry_after_seconds,
+        Some(7)
+    );
 
     for path in ["resourceVersion=1".to_owned(), format!("resourceVersion={version}")] {
         let path = format!("{PODS}?watch=1&{path}");
@@ -375,11 +395,15 @@ async fn writes_are_answered_in_protobuf() {
     let patch = json!({ "metadata": { "labels": { "x": "y" } } });
     let patched = ask(&service, "PATCH", &format!("{pods}/d"), METADATA, &patch).await;
     assert_eq!(Metadata::of(patched.envelope().raw).unwrap().label("x"), Some("y"));
-    assert_eq!(ask(&service, "POST", pods, PB, &pod("default", "d")).await.status().code, Some(409));
+    assert_eq!(
+        ask(&service, "POST", pods, PB, &pod("default", "d")).await.status().code,
+        Some(409)
+    );
 
     let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "m", "namespace": "default" } });
     server.cluster().create(&map).unwrap();
-    let deleted = ask(&service, "DELETE", "/api/v1/namespaces/default/configmaps/m", PB, &Value::Null).await;
+    let deleted =
+        ask(&service, "DELETE", "/api/v1/namespaces/default/configmaps/m", PB, &Value::Null).await;
     let status = deleted.status();
     assert_eq!(
         (status.status.as_deref(), status.details.unwrap().name.as_deref()),
@@ -391,7 +415,8 @@ async fn writes_are_answered_in_protobuf() {
     // A custom resource is refused before it is written.
     let (server, service) = with_widgets().await;
     let before = server.cluster().version();
-    let widget = json!({ "apiVersion": "example.com/v1", "kind": "Widget", "metadata": { "name": "v" } });
+    let widget =
+        json!({ "apiVersion": "example.com/v1", "kind": "Widget", "metadata": { "name": "v" } });
     assert_eq!(ask(&service, "POST", WIDGETS, PB, &widget).await.status().code, Some(406));
     assert_eq!(server.cluster().version(), before);
     assert_eq!(ask(&service, "POST", WIDGETS, EITHER, &widget).await.json()["kind"], "Widget");
@@ -418,7 +443,12 @@ async fn discovery_is_served_in_protobuf() {
     let json = get_in(&service, "/apis", &aggregated.replace(PB, "application/json")).await;
     let in_json: Value = serde_json::from_slice(&json.body).unwrap();
     let names = |list: &Value| -> Vec<String> {
-        list["items"].as_array().unwrap().iter().map(|item| item["metadata"]["name"].to_string()).collect()
+        list["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|item| item["metadata"]["name"].to_string())
+            .collect()
     };
     assert_eq!(names(&in_protobuf), names(&in_json));
     let refused = get_in(&service, "/version", PB).await;
@@ -431,7 +461,11 @@ async fn servers_without_protobuf_answer_in_json_or_refuse() {
         let server = TestServer::builder().protobuf(support).start().await.unwrap();
         let service = server.service();
         let answer = get_in(&service, PODS, PB).await;
-        assert_eq!((answer.code, answer.content_type.as_str()), (alone, "application/json"), "{support:?}");
+        assert_eq!(
+            (answer.code, answer.content_type.as_str()),
+            (alone, "application/json"),
+            "{support:?}"
+        );
         assert_eq!(get_in(&service, PODS, EITHER).await.json()["kind"], "PodList");
         assert_eq!(get_in(&service, PODS, METADATA_LIST).await.content_type, "application/json");
     }

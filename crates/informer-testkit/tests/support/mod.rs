@@ -58,8 +58,14 @@ pub(crate) async fn call(
 }
 
 /// The whole answer to a request.
-pub(crate) async fn send(service: &ApiService, method: &str, path: &str, body: &Value) -> (u16, String) {
-    let content_type = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
+pub(crate) async fn send(
+    service: &ApiService,
+    method: &str,
+    path: &str,
+    body: &Value,
+) -> (u16, String) {
+    let content_type =
+        if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
     whole(call(service, request(method, path, content_type, body)).await.unwrap()).await
 }
 
@@ -118,7 +124,9 @@ where
                 return Ok(Some(String::from_utf8(line[..end].to_vec()).unwrap()));
             }
             match self.body.frame().await {
-                Some(Ok(frame)) => self.buffer.extend_from_slice(&frame.into_data().unwrap_or_default()),
+                Some(Ok(frame)) => {
+                    self.buffer.extend_from_slice(&frame.into_data().unwrap_or_default())
+                }
                 Some(Err(error)) => return Err(error.to_string()),
                 None => return Ok(None),
             }

@@ -138,7 +138,8 @@ impl Aggregated {
                     });
                     continue;
                 }
-                let of = |it: AggregatedResource| it.into_info(&group.metadata.name, &version.version);
+                let of =
+                    |it: AggregatedResource| it.into_info(&group.metadata.name, &version.version);
                 resources.extend(version.resources.into_iter().map(of));
             }
         }

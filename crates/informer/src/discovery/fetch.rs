@@ -37,7 +37,9 @@ pub(super) async fn all(client: &Client) -> Result<Discovery, DiscoveryError> {
     let (core, groups) = future::join(part(client, "/api"), part(client, "/apis")).await;
     let (mut core, mut groups) = match (core, groups) {
         (Err(error), Err(_)) => return Err(error),
-        (core, groups) => (or_failed(core, "v1"), or_failed(groups, "all groups but the core group")),
+        (core, groups) => {
+            (or_failed(core, "v1"), or_failed(groups, "all groups but the core group"))
+        }
     };
     core.resources.append(&mut groups.resources);
     core.failed.append(&mut groups.failed);
@@ -52,14 +54,16 @@ pub(super) async fn group_version(
     group_version_with(client, group, version, Body::empty()).await
 }
 
-/// Without the client's own retries, for somebody who asks again and again and spaces that himself (G28).
+/// Without the client's own retries, for somebody who asks again and again and spaces that himself
+/// (G28).
 pub(super) async fn group_version_once(
     client: &Client,
     group: &str,
     version: &str,
 ) -> Result<Discovery, DiscoveryError> {
     let body = unretried_empty_body().await;
-    let body = body.map_err(|error| DiscoveryError::Unreachable { message: connection_error(&error) })?;
+    let body =
+        body.map_err(|error| DiscoveryError::Unreachable { message: connection_error(&error) })?;
     group_version_with(client, group, version, body).await
 }
 
@@ -132,7 +136,8 @@ async fn document<D: DeserializeOwned>(
         .header(ACCEPT, accept)
         .body(body)
         .map_err(|_| DiscoveryError::NotFound { path: path.to_owned() })?;
-    let response = client.send(request).await.map_err(|error| unreachable(connection_error(&error)))?;
+    let response =
+        client.send(request).await.map_err(|error| unreachable(connection_error(&error)))?;
     let status = response.status();
     let retry_after = retry_after(response.headers(), SystemTime::now());
     let body = Limited::new(response.into_body(), MAX_DOCUMENT_BYTES);
@@ -140,12 +145,20 @@ async fn document<D: DeserializeOwned>(
     if !status.is_success() {
         return Err(refused(path, status, retry_after, &body));
     }
-    serde_json::from_slice(&body)
-        .map_err(|error| DiscoveryError::Malformed { path: path.to_owned(), message: error.to_string() })
+    serde_json::from_slice(&body).map_err(|error| DiscoveryError::Malformed {
+        path: path.to_owned(),
+        message: error.to_string(),
+    })
 }
 
-/// What a status other than success means; the body is a `Status` object, if it is the API server that answers.
-fn refused(path: &str, status: StatusCode, retry_after: Option<Duration>, body: &[u8]) -> DiscoveryError {
+/// What a status other than success means; the body is a `Status` object, if it is the API server
+/// that answers.
+fn refused(
+    path: &str,
+    status: StatusCode,
+    retry_after: Option<Duration>,
+    body: &[u8],
+) -> DiscoveryError {
     #[derive(Deserialize)]
     struct Told {
         message: String,

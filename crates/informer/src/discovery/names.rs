@@ -6,8 +6,8 @@ use crate::Resource;
 /// How many similar names an error tells.
 pub(super) const MAX_SUGGESTIONS: usize = 3;
 
-/// The resource that `arg` means. A dot after the name may start a version and a group or a group alone; the former
-/// is tried first.
+/// The resource that `arg` means. A dot after the name may start a version and a group or a group
+/// alone; the former is tried first.
 pub(super) fn find<'a>(resources: &'a [ApiResourceInfo], arg: &str) -> Option<&'a ApiResourceInfo> {
     let arg = arg.trim().to_lowercase();
     let Some((name, rest)) = arg.split_once('.') else {
@@ -21,7 +21,10 @@ pub(super) fn find<'a>(resources: &'a [ApiResourceInfo], arg: &str) -> Option<&'
 }
 
 /// Up to [`MAX_SUGGESTIONS`] resources whose names are like `asked`, the most similar first.
-pub(super) fn similar<'a>(resources: &'a [ApiResourceInfo], asked: &str) -> Vec<&'a ApiResourceInfo> {
+pub(super) fn similar<'a>(
+    resources: &'a [ApiResourceInfo],
+    asked: &str,
+) -> Vec<&'a ApiResourceInfo> {
     let asked = asked.trim().to_lowercase();
     let name = asked.split('.').next().unwrap_or_default();
     let allowed = (name.chars().count() / 3).max(1);
@@ -36,7 +39,8 @@ pub(super) fn similar<'a>(resources: &'a [ApiResourceInfo], asked: &str) -> Vec<
     similar.into_iter().take(MAX_SUGGESTIONS).map(|(_, it)| it).collect()
 }
 
-/// The first match by full name, or else the first by short name, among those that `fits` lets through.
+/// The first match by full name, or else the first by short name, among those that `fits` lets
+/// through.
 pub(super) fn by_any_name<'a>(
     resources: &'a [ApiResourceInfo],
     name: &str,
@@ -49,15 +53,17 @@ pub(super) fn by_any_name<'a>(
 }
 
 fn has_full_name(info: &ApiResourceInfo, name: &str) -> bool {
-    info.resource.plural == name || info.singular == name || info.resource.kind.to_lowercase() == name
+    info.resource.plural == name
+        || info.singular == name
+        || info.resource.kind.to_lowercase() == name
 }
 
 fn distance_to(info: &ApiResourceInfo, name: &str) -> usize {
     distance(&info.resource.plural, name).min(distance(&info.singular, name))
 }
 
-/// How many characters must be inserted, left out, replaced or swapped with their neighbour to make `right` of
-/// `left`.
+/// How many characters must be inserted, left out, replaced or swapped with their neighbour to make
+/// `right` of `left`.
 fn distance(left: &str, right: &str) -> usize {
     let right: Vec<char> = right.chars().collect();
     let mut before_last: Vec<usize> = Vec::new();

@@ -35,7 +35,11 @@ fn aggregated() -> Vec<(&'static str, u16, &'static str)> {
 
 fn older() -> Vec<(&'static str, u16, &'static str)> {
     vec![
-        ("/api", 200, r#"{"kind":"APIVersions","versions":["v1"],"serverAddressByClientCIDRs":[]}"#),
+        (
+            "/api",
+            200,
+            r#"{"kind":"APIVersions","versions":["v1"],"serverAddressByClientCIDRs":[]}"#,
+        ),
         (
             "/api/v1",
             200,
@@ -70,7 +74,8 @@ async fn aggregated_documents_tell_everything_in_two_requests() {
     let server = Canned::start(aggregated()).await;
     let discovery = Discovery::fetch(&server.client()).await.unwrap();
 
-    let names: Vec<String> = discovery.resources().iter().map(|it| it.resource.to_string()).collect();
+    let names: Vec<String> =
+        discovery.resources().iter().map(|it| it.resource.to_string()).collect();
     assert_eq!(names[..4], ["nodes.v1", "pods.v1", "bindings.v1", "events.v1"]);
     assert_eq!(names.len(), 10, "{names:?}");
     let pods = discovery.find("", "v1", "pods").unwrap();
@@ -90,11 +95,15 @@ async fn older_documents_are_read_one_by_one_and_a_broken_group_is_kept_apart() 
     let server = Canned::start(older()).await;
     let discovery = Discovery::fetch(&server.client()).await.unwrap();
 
-    let names: Vec<String> = discovery.resources().iter().map(|it| it.resource.to_string()).collect();
+    let names: Vec<String> =
+        discovery.resources().iter().map(|it| it.resource.to_string()).collect();
     assert_eq!(names, ["pods.v1", "deployments.v1.apps", "deployments.v1beta1.apps"]);
     assert_eq!(discovery.resources()[0].singular, "pod");
     let cause = "/apis/broken.io/v1: the server answered 503: Service Unavailable, with the body \"down for repairs\"".to_owned();
-    assert_eq!(discovery.failed(), [FailedGroup { group_version: "broken.io/v1".to_owned(), cause }]);
+    assert_eq!(
+        discovery.failed(),
+        [FailedGroup { group_version: "broken.io/v1".to_owned(), cause }]
+    );
     let unknown = discovery.find_by_arg("widgets").unwrap_err().to_string();
     assert!(unknown.contains("broken.io/v1"), "{unknown}");
 }
@@ -150,7 +159,10 @@ async fn unknown_names_come_back_with_similar_ones() {
         assert_eq!(unknown.asked, arg);
     }
     let unknown = discovery.find_by_arg("pdos").unwrap_err().to_string();
-    assert!(unknown.starts_with("the server has no resource \"pdos\"; did you mean pods?"), "{unknown}");
+    assert!(
+        unknown.starts_with("the server has no resource \"pdos\"; did you mean pods?"),
+        "{unknown}"
+    );
     assert!(unknown.contains("metrics.k8s.io/v1beta1 (its server does not answer)"), "{unknown}");
 
     let wrong_version = discovery.require("apps", "v2", "deployments").unwrap_err();
@@ -173,10 +185,14 @@ async fn one_group_and_version_costs_one_request() {
 
 #[tokio::test]
 async fn refusals_say_what_to_do() {
-    let status = r#"{"kind":"Status","message":"forbidden: User \"eve\" cannot get path \"/api\""}"#;
+    let status =
+        r#"{"kind":"Status","message":"forbidden: User \"eve\" cannot get path \"/api\""}"#;
     let server = Canned::start(vec![("/api", 403, status), ("/apis", 403, status)]).await;
     let error = Discovery::fetch(&server.client()).await.unwrap_err();
-    assert!(error.to_string().contains("eve") && error.to_string().contains("system:discovery"), "{error}");
+    assert!(
+        error.to_string().contains("eve") && error.to_string().contains("system:discovery"),
+        "{error}"
+    );
 
     let server = Canned::start(vec![("/api", 401, "{}"), ("/apis", 401, "{}")]).await;
     let error = Discovery::fetch(&server.client()).await.unwrap_err();
@@ -202,8 +218,9 @@ impl Canned {
     async fn start(documents: Vec<(&'static str, u16, &'static str)>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let documents: Arc<BTreeMap<_, _>> =
-            Arc::new(documents.into_iter().map(|(path, code, body)| (path, (code, body))).collect());
+        let documents: Arc<BTreeMap<_, _>> = Arc::new(
+            documents.into_iter().map(|(path, code, body)| (path, (code, body))).collect(),
+        );
         let requests = Arc::default();
         let counter = Arc::clone(&requests);
         tokio::spawn(async move {

@@ -15,12 +15,13 @@ use super::registry::Registry;
 use super::{Inner, SharedInformerFactory};
 use crate::options::InformerOptions;
 use crate::source::WireFormat;
-use crate::{Resource, Scope, TypedResource, runtime};
+use crate::{Resource, Scope, TransformError, TypedResource, runtime};
 
 /// Builds a [`SharedInformerFactory`].
 ///
 /// # Defaults
-/// All namespaces, no selectors, no resync, protobuf where the server has it and else JSON, no transform.
+/// All namespaces, no selectors, no resync, protobuf where the server has it and else JSON, no
+/// transform.
 pub struct SharedInformerFactoryBuilder {
     client: Client,
     defaults: Defaults,
@@ -45,37 +46,40 @@ pub(super) struct MetadataTransform {
     pub(super) change: Arc<ChangeMetadata>,
 }
 
-type ChangeMetadata = dyn Fn(&mut ObjectMeta) -> Result<(), String> + Send + Sync;
+type ChangeMetadata = dyn Fn(&mut ObjectMeta) -> Result<(), TransformError> + Send + Sync;
 
 impl SharedInformerFactoryBuilder {
     pub(super) fn new(client: Client) -> Self {
         Self { client, defaults: Defaults::default() }
     }
 
-    /// Only this namespace, for informers that do not say otherwise; the empty text stands for all of them.
-    /// Cluster-scoped resources have none.
+    /// Only this namespace, for informers that do not say otherwise; the empty text stands for all
+    /// of them. Cluster-scoped resources have none.
     #[must_use]
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
-        self.defaults.scope.namespace = Some(namespace.into()).filter(|namespace| !namespace.is_empty());
+        self.defaults.scope.namespace =
+            Some(namespace.into()).filter(|namespace| !namespace.is_empty());
         self
     }
 
-    /// Only objects whose labels match, selected by the server, for informers that do not say otherwise.
+    /// Only objects whose labels match, selected by the server, for informers that do not say
+    /// otherwise.
     #[must_use]
     pub fn labels(mut self, selector: LabelSelector) -> Self {
         self.defaults.scope.labels = selector;
         self
     }
 
-    /// Only objects whose fields match, selected by the server, for informers that do not say otherwise.
+    /// Only objects whose fields match, selected by the server, for informers that do not say
+    /// otherwise.
     #[must_use]
     pub fn fields(mut self, selector: FieldSelector) -> Self {
         self.defaults.scope.fields = selector;
         self
     }
 
-    /// Every handler sees the whole store again that often, unless it, its informer or its kind says otherwise
-    /// (G8). Zero: never; a period under 1 s is raised to 1 s.
+    /// Every handler sees the whole store again that often, unless it, its informer or its kind
+    /// says otherwise (G8). Zero: never; a period under 1 s is raised to 1 s.
     #[must_use]
     pub fn resync(mut self, period: Duration) -> Self {
         self.defaults.resync = Some(period);
@@ -90,8 +94,8 @@ impl SharedInformerFactoryBuilder {
         self
     }
 
-    /// Objects per page of every LIST, for informers that do not say otherwise; `None` never pages. See
-    /// [`InformerOptions::page_size`].
+    /// Objects per page of every LIST, for informers that do not say otherwise; `None` never pages.
+    /// See [`InformerOptions::page_size`].
     #[must_use]
     pub fn page_size(mut self, objects: Option<u32>) -> Self {
         self.defaults.page_size = Some(objects);
@@ -105,29 +109,36 @@ impl SharedInformerFactoryBuilder {
         self
     }
 
-    /// Changes the metadata of every object of typed, dynamic and metadata-only informers before anything sees
-    /// it (G33), such as dropping annotations; informers of structs of your own have none to change. See [`InformerOptions::transform`].
+    /// Changes the metadata of every object of typed, dynamic and metadata-only informers before
+    /// anything sees it (G33), such as dropping annotations; informers of structs of your own have
+    /// none to change. See [`InformerOptions::transform`].
     #[must_use]
     #[track_caller]
     pub fn transform_metadata(
         mut self,
         name: impl Into<String>,
-        change: impl Fn(&mut ObjectMeta) -> Result<(), String> + Send + Sync + 'static,
+        change: impl Fn(&mut ObjectMeta) -> Result<(), TransformError> + Send + Sync + 'static,
     ) -> Self {
         let (added_at, change) = (Location::caller(), Arc::new(change));
-        self.defaults.metadata_transforms.push(MetadataTransform { name: name.into(), added_at, change });
+        self.defaults.metadata_transforms.push(MetadataTransform {
+            name: name.into(),
+            added_at,
+            change,
+        });
         self
     }
 
     /// The factory.
     ///
     /// # Panics
-    /// Outside of a tokio runtime, which the informers will run on; the panic names the place of this call.
+    /// Outside of a tokio runtime, which the informers will run on; the panic names the place of
+    /// this call.
     #[must_use]
     #[track_caller]
     pub fn build(self) -> SharedInformerFactory {
         let Self { client, defaults } = self;
-        let inner = Inner { client, defaults, runtime: runtime::current(), registry: Registry::new() };
+        let inner =
+            Inner { client, defaults, runtime: runtime::current(), registry: Registry::new() };
         SharedInformerFactory { inner: Arc::new(inner) }
     }
 }
@@ -139,8 +150,11 @@ impl Defaults {
         resource: &Resource,
         mut options: InformerOptions<T>,
     ) -> InformerOptions<T> {
-        let of_kind =
-            self.resync_of.get(&TypeId::of::<T>()).or_else(|| self.resync_of_resource.get(resource)).copied();
+        let of_kind = self
+            .resync_of
+            .get(&TypeId::of::<T>())
+            .or_else(|| self.resync_of_resource.get(resource))
+            .copied();
         options.resync = options.resync.or(of_kind).or(self.resync);
         options.wire.page_size = options.wire.page_size.or(self.page_size);
         options.wire.format = options.wire.format.or(self.wire_format);

@@ -39,18 +39,21 @@ impl<'a> ForResource<'a> {
     }
 
     /// Waits until the server has the resource, however long that takes, instead of failing with
-    /// [`Error::UnknownResource`] (G32). Discovery is asked at intervals that grow to 30 s, and as late as a
-    /// `Retry-After` asks for, up to 5 min; that it does not answer is logged at warn, and waited for too.
+    /// [`Error::UnknownResource`] (G32). Discovery is asked at intervals that grow to 30 s, and as
+    /// late as a `Retry-After` asks for, up to 5 min; that it does not answer is logged at warn,
+    /// and waited for too.
     ///
-    /// The short name, singular or kind of a resource that is there is still an error: it would be waited for in vain.
+    /// The short name, singular or kind of a resource that is there is still an error: it would be
+    /// waited for in vain.
     ///
-    /// A typed informer needs no such call: it is there at once, waits by itself, and says so in its status. A dynamic
-    /// one is not there before discovery has told what the resource is.
+    /// A typed informer needs no such call: it is there at once, waits by itself, and says so in
+    /// its status. A dynamic one is not there before discovery has told what the resource is.
     ///
     /// # Errors
-    /// [`Error::Discovery`] if discovery is forbidden, the credentials are refused, or what answers is no Kubernetes API
-    /// server; [`Error::UnknownResource`] for another name than the plural of a resource that is there;
-    /// [`Error::ConflictingOptions`]; [`Error::InvalidNamespace`]; [`Error::ShutDown`], at once when the factory is shut down.
+    /// [`Error::Discovery`] if discovery is forbidden, the credentials are refused, or what answers
+    /// is no Kubernetes API server; [`Error::UnknownResource`] for another name than the plural of
+    /// a resource that is there; [`Error::ConflictingOptions`]; [`Error::InvalidNamespace`];
+    /// [`Error::ShutDown`], at once when the factory is shut down.
     ///
     /// # Cancel safety
     /// Dropping the future gives up waiting; nothing was made.
@@ -130,8 +133,8 @@ async fn installed(factory: &SharedInformerFactory, names: [&str; 3]) -> Result<
 /// What the one small document has in which a resource would be.
 enum Found {
     It(Resource),
-    /// A resource with this short name, singular or kind. The server keeps these names apart from plurals, so there
-    /// will be none with this plural.
+    /// A resource with this short name, singular or kind. The server keeps these names apart from
+    /// plurals, so there will be none with this plural.
     ByAnotherName(UnknownResource),
     Nothing,
 }

@@ -10,7 +10,6 @@ use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use crate::decode::Decode;
 use crate::error::Missing;
 use crate::options::Fingerprint;
 use crate::registration::RegistrationInner;
@@ -126,7 +125,7 @@ impl Registry {
     }
 
     /// The informer of `collection`, made if there is none that runs or will.
-    pub(super) fn find_or_make<T: Decode>(
+    pub(super) fn find_or_make<T: Send + Sync + 'static>(
         &self,
         collection: Collection,
         runtime: &Handle,
@@ -138,7 +137,8 @@ impl Registry {
             return Ok(found);
         }
         if runtime::has_ended(runtime) {
-            // Nor would one on another runtime run: the client has a task of its own on the one that it was made on.
+            // Nor would one on another runtime run: the client has a task of its own on the one
+            // that it was made on.
             let informer = format!("{} in {}", collection.resource, collection.scope);
             return Err(Error::Stopped { informer, cause: StopCause::RuntimeEnded });
         }
@@ -149,7 +149,8 @@ impl Registry {
                 .or_insert_with(|| Arc::new(AtomicBool::new(true))),
         );
         drop(state);
-        // Not under the lock: the constructor of a source is the user's, and may ask the factory for more.
+        // Not under the lock: the constructor of a source is the user's, and may ask the factory
+        // for more.
         let informer = make(&collection, learn);
         let mut state = self.state();
         if let Some(found) = state.find(&collection, fingerprint)? {
@@ -158,8 +159,11 @@ impl Registry {
         if state.started {
             informer.start();
         }
-        let entry =
-            Entry { collection, fingerprint: fingerprint.clone(), informer: Arc::new(informer.clone()) };
+        let entry = Entry {
+            collection,
+            fingerprint: fingerprint.clone(),
+            informer: Arc::new(informer.clone()),
+        };
         state.entries.push(entry);
         Ok(informer)
     }
@@ -178,7 +182,8 @@ impl Registry {
         self.state().forget_where(|entry| entry.informer.address() == address);
     }
 
-    /// Forgets all informers, and gives back those of which something may still run; there will be no others.
+    /// Forgets all informers, and gives back those of which something may still run; there will be
+    /// no others.
     pub(super) fn close(&self) -> Vec<Arc<dyn AnyInformer>> {
         let mut state = self.state();
         state.closed = true;
@@ -216,7 +221,7 @@ impl Registry {
 
 impl State {
     /// The informer of `collection`, if there is one that runs or will.
-    fn find<T: Decode>(
+    fn find<T: Send + Sync + 'static>(
         &mut self,
         collection: &Collection,
         fingerprint: &Fingerprint,
@@ -251,6 +256,8 @@ impl State {
 
 impl Collection {
     fn is(&self, other: &Self) -> bool {
-        self.type_id == other.type_id && self.resource == other.resource && self.scope == other.scope
+        self.type_id == other.type_id
+            && self.resource == other.resource
+            && self.scope == other.scope
     }
 }

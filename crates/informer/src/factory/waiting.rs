@@ -19,9 +19,10 @@ struct Callback {
 }
 
 impl SharedInformerFactory {
-    /// Waits until the stores of all informers asked for so far hold their first complete lists (client-go's
-    /// `WaitForCacheSync`); those that were stopped since do not count. Waiting before anyone has called [`start`](Self::start) waits for that too, and
-    /// says so in the log after 5 s (G22).
+    /// Waits until the stores of all informers asked for so far hold their first complete lists
+    /// (client-go's `WaitForCacheSync`); those that were stopped since do not count. Waiting before
+    /// anyone has called [`start`](Self::start) waits for that too, and says so in the log after 5
+    /// s (G22).
     ///
     /// # Errors
     /// The first error of an informer's [`synced`](crate::SharedInformer::synced).
@@ -37,8 +38,8 @@ impl SharedInformerFactory {
     /// [`wait_for_sync`](Self::wait_for_sync), for no longer than `deadline`.
     ///
     /// # Errors
-    /// As `wait_for_sync`, and [`Error::NotSynced`], which names each informer that is missing, its state and
-    /// its last error.
+    /// As `wait_for_sync`, and [`Error::NotSynced`], which names each informer that is missing, its
+    /// state and its last error.
     ///
     /// # Cancel safety
     /// Dropping the future ends the wait and nothing else.
@@ -51,9 +52,9 @@ impl SharedInformerFactory {
         within(deadline, self.wait_for_sync(), missing).await
     }
 
-    /// Waits until the stores of all informers asked for so far are synced and every callback registered with
-    /// them has returned from its initial set (G19). Streams count only by their own
-    /// [`synced`](crate::EventStream::synced).
+    /// Waits until the stores of all informers asked for so far are synced and every callback
+    /// registered with them has returned from its initial set (G19). Streams count only by their
+    /// own [`synced`](crate::EventStream::synced).
     ///
     /// # Errors
     /// As for [`wait_for_sync`](Self::wait_for_sync).
@@ -75,7 +76,8 @@ impl SharedInformerFactory {
     /// [`wait_for_handlers`](Self::wait_for_handlers), for no longer than `deadline`.
     ///
     /// # Errors
-    /// As `wait_for_handlers`, and [`Error::NotSynced`], which names each informer and handler that is missing.
+    /// As `wait_for_handlers`, and [`Error::NotSynced`], which names each informer and handler that
+    /// is missing.
     ///
     /// # Cancel safety
     /// Dropping the future ends the wait and nothing else.

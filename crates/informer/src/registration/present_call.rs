@@ -1,4 +1,5 @@
-//! How long the present call of a handler has been running, and a word about one that does not return (G31).
+//! How long the present call of a handler has been running, and a word about one that does not
+//! return (G31).
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,7 +36,8 @@ impl PresentCall {
         self.began.load(Ordering::Relaxed).checked_sub(1).map(Duration::from_nanos)
     }
 
-    /// When to warn of it, if there is a call that was not warned of yet. From `now` on it was, if that is due.
+    /// When to warn of it, if there is a call that was not warned of yet. From `now` on it was, if
+    /// that is due.
     fn warning(&self, now: Duration) -> Option<Duration> {
         let began = self.began.load(Ordering::Relaxed);
         let due = Duration::from_nanos(began.checked_sub(1)?) + LONG_CALL;
@@ -48,15 +50,16 @@ impl PresentCall {
 }
 
 impl<T> Shared<T> {
-    /// Warns of callbacks that run for long, for ever. A call that begins now is due after the next look, so that one
-    /// timer is enough, and calls set none.
+    /// Warns of callbacks that run for long, for ever. A call that begins now is due after the next
+    /// look, so that one timer is enough, and calls set none.
     pub(crate) async fn watch_callbacks(&self) -> Infallible {
         loop {
             let now = self.now();
             let (mut next, mut long) = (now + LONG_CALL, Vec::new());
             {
                 let mut registrations = self.registrations();
-                registrations.retain(|registration| !registration.is_removed() || registration.is_running());
+                registrations
+                    .retain(|registration| !registration.is_removed() || registration.is_running());
                 for registration in registrations.iter() {
                     match registration.call.warning(now) {
                         Some(due) if due <= now => long.push(registration.to_string()),

@@ -12,8 +12,8 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     /// [`wait_for`](Self::wait_for), for no longer than `deadline`.
     ///
     /// # Errors
-    /// As `wait_for`, and [`Error::NotReached`], which says at which version the store stands, and names the informer's
-    /// state and its last error.
+    /// As `wait_for`, and [`Error::NotReached`], which says at which version the store stands, and
+    /// names the informer's state and its last error.
     ///
     /// # Cancel safety
     /// Dropping the future ends the wait and nothing else.
@@ -26,23 +26,25 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
         match tokio::time::timeout(deadline, self.wait_for(wanted.clone())).await {
             Ok(reached) => reached,
             Err(_) => {
-                let (reached, missing) = (self.last_sync_resource_version(), self.shared.missing(None));
+                let (reached, missing) =
+                    (self.last_sync_resource_version(), self.shared.missing(None));
                 Err(Error::NotReached(Box::new(NotReached { wanted, reached, missing })))
             }
         }
     }
 
-    /// Waits until the store has reached the version of `written`, an object of the informer's resource as a create,
-    /// an update or a patch returned it (G14).
+    /// Waits until the store has reached the version of `written`, an object of the informer's
+    /// resource as a create, an update or a patch returned it (G14).
     ///
-    /// It is the store's version that is waited for, not the object: the wait ends as well if the object was changed,
-    /// deleted or replaced meanwhile, or is excluded by the informer's selectors. What the store shows then is that state
-    /// or a later one. The version of a write that the informer's selectors exclude is reached with the next event or
-    /// bookmark, which may take a minute.
+    /// It is the store's version that is waited for, not the object: the wait ends as well if the
+    /// object was changed, deleted or replaced meanwhile, or is excluded by the informer's
+    /// selectors. What the store shows then is that state or a later one. The version of a write
+    /// that the informer's selectors exclude is reached with the next event or bookmark, which may
+    /// take a minute.
     ///
     /// # Errors
-    /// As [`wait_for`](Self::wait_for); [`Error::UnorderedVersion`] also for an object without a version, which does not
-    /// come from the server.
+    /// As [`wait_for`](Self::wait_for); [`Error::UnorderedVersion`] also for an object without a
+    /// version, which does not come from the server.
     ///
     /// # Cancel safety
     /// Dropping the future ends the wait and nothing else.
@@ -53,8 +55,8 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     /// [`wait_for_object`](Self::wait_for_object), for no longer than `deadline`.
     ///
     /// # Errors
-    /// As `wait_for_object`, and [`Error::NotReached`], which says at which version the store stands, and names the
-    /// informer's state and its last error.
+    /// As `wait_for_object`, and [`Error::NotReached`], which says at which version the store
+    /// stands, and names the informer's state and its last error.
     ///
     /// # Cancel safety
     /// Dropping the future ends the wait and nothing else.

@@ -9,21 +9,24 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use futures_util::stream::StreamExt;
-use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, DATE, HeaderMap, HeaderName, RETRY_AFTER};
+use http::header::{
+    ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, DATE, HeaderMap, HeaderName,
+    RETRY_AFTER,
+};
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
-use informer_core::wire::{FrameError, Status};
+use informer_core::wire::{AnswerError, FrameError, MediaType, Status};
 use kube::Client;
 use kube::client::Body;
 
 use super::{Failure, FailureKind, ListRequest, ListStream, ListWatch};
-use super::{WatchRequest, WatchStream, failure_of_status};
+use super::{WatchRequest, WatchStream};
 use crate::discovery::Discovery;
 use crate::error::{connection_error, quoted_answer};
 use crate::resource::group_version_path;
 use crate::{Resource, Scope};
 use body::{list_stream, watch_stream};
-use format::{Encoding, Offer};
+use format::Accepted;
 
 pub use format::WireFormat;
 
@@ -35,8 +38,9 @@ const ADVICE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Lists and watches one resource in one scope on an API server.
 ///
-/// Requests go through [`Client::send`], so authentication, TLS, proxies and tracing are the client's. The
-/// client's own retries are kept out: how failures are spaced and told is the reflector's business (G28, G31).
+/// Requests go through [`Client::send`], so authentication, TLS, proxies and tracing are the
+/// client's. The client's own retries are kept out: how failures are spaced and told is the
+/// reflector's business (G28, G31).
 #[derive(Clone)]
 #[expect(missing_debug_implementations, reason = "a client has nothing to show")]
 pub struct KubeSource {
@@ -57,6 +61,7 @@ struct Target {
 
 /// How much of each object the server shall send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum Projection {
     /// The whole object.
     #[default]
@@ -67,12 +72,13 @@ pub enum Projection {
 
 /// Whether the server may compress lists. Watches are never compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum ListCompression {
     /// Lists are sent as they are: the cheapest for client and server on a fast network.
     #[default]
     Identity,
-    /// Lists may be compressed, if the client was built to decompress (kube's feature `gzip`): worth it on
-    /// slow links.
+    /// Lists may be compressed, if the client was built to decompress (kube's feature `gzip`):
+    /// worth it on slow links.
     ClientDefault,
 }
 
@@ -120,16 +126,18 @@ impl KubeSource {
     }
 
     /// Asks for objects in the encodings on offer; the answer says in which they are.
-    async fn open(&self, verb: &str, query: &str) -> Result<(Encoding, Body), Failure> {
+    async fn open(&self, verb: &str, query: &str) -> Result<(MediaType, Body), Failure> {
         let Target { scope, .. } = &*self.target;
-        scope.check().map_err(|error| self.target.refused(verb, FailureKind::Invalid, &error.to_string()))?;
+        scope
+            .check()
+            .map_err(|error| self.target.refused(verb, FailureKind::Invalid, &error.to_string()))?;
         loop {
-            let offer = Offer::of(&self.target, self.json_only.load(Ordering::Relaxed))
+            let accepted = Accepted::of(&self.target, self.json_only.load(Ordering::Relaxed))
                 .map_err(|why| self.target.refused(verb, FailureKind::Invalid, &why))?;
             let list = if verb == "list" { "List" } else { "" };
             let path = self.target.resource.path(self.target.scope.namespace.as_deref());
             let mut request = Request::get(format!("{path}?{query}"))
-                .header(ACCEPT, offer.accept(self.target.projection, list));
+                .header(ACCEPT, accepted.header(self.target.projection, list));
             // Servers from 1.37 on compress watches, frame by frame, unless told not to.
             if verb == "watch" || self.target.compression == ListCompression::Identity {
                 request = request.header(ACCEPT_ENCODING, "identity");
@@ -137,7 +145,7 @@ impl KubeSource {
             let request = request.body(()).map_err(|error| self.transport(verb, &error))?;
             let response = self.send(verb, request).await?;
             // Not every proxy that refuses protobuf sees that JSON would do as well.
-            if offer.gives_way() && is_refused_for_its_form(response.status()) {
+            if accepted.gives_way() && is_refused_for_its_form(response.status()) {
                 self.json_only.store(true, Ordering::Relaxed);
                 continue;
             }
@@ -148,10 +156,8 @@ impl KubeSource {
                 }
                 answer => answer?,
             };
-            let encoding = Encoding::of(response.headers())
-                .and_then(|encoding| offer.admit(encoding))
-                .map_err(|why| self.target.refused(verb, FailureKind::Malformed, &why))?;
-            return Ok((encoding, response.into_body()));
+            let media_type = self.media_type(verb, response.headers(), accepted.media_types())?;
+            return Ok((media_type, response.into_body()));
         }
     }
 
@@ -162,23 +168,40 @@ impl KubeSource {
     }
 
     /// The answer, if it is one that can be read.
-    async fn accepted(&self, verb: &str, response: Response<Body>) -> Result<Response<Body>, Failure> {
-        if !response.status().is_success() {
-            return Err(self.refusal(verb, response).await);
+    async fn accepted(
+        &self,
+        verb: &str,
+        response: Response<Body>,
+    ) -> Result<Response<Body>, Failure> {
+        match response.status().is_success() {
+            true => Ok(response),
+            false => Err(self.refusal(verb, response).await),
         }
+    }
+
+    /// How the body of this answer is encoded.
+    fn media_type(
+        &self,
+        verb: &str,
+        headers: &HeaderMap,
+        accepted: &[MediaType],
+    ) -> Result<MediaType, Failure> {
+        let text =
+            |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("not ASCII"));
         // What the client itself decompresses does not say so any more.
-        if let Some(encoding) = response.headers().get(CONTENT_ENCODING).filter(|value| *value != "identity")
-        {
-            let why = match self.target.compression {
-                ListCompression::ClientDefault if verb == "list" => {
-                    "which the client was not built to decode; build kube with its feature gzip"
+        let answer = MediaType::of_answer(text(CONTENT_TYPE), text(CONTENT_ENCODING), accepted);
+        answer.map_err(|error| {
+            let hint = match (&error, self.target.compression) {
+                (AnswerError::Encoded { .. }, ListCompression::ClientDefault) if verb == "list" => {
+                    " which the client was not built to decode; build kube with its feature gzip"
                 }
-                _ => "although that was not asked for; a proxy in between must leave it alone",
+                (AnswerError::Encoded { .. }, _) => {
+                    " although that was not asked for; a proxy in between must leave it alone"
+                }
+                (_, _) => "",
             };
-            let message = format!("{verb} {}: the body is encoded as {encoding:?} {why}", self.target);
-            return Err(Failure::new(FailureKind::Malformed, message));
-        }
-        Ok(response)
+            self.target.refused(verb, FailureKind::Malformed, &format!("{error}{hint}"))
+        })
     }
 
     /// What an answer other than 2xx means.
@@ -197,7 +220,7 @@ impl KubeSource {
         if status.message.is_empty() {
             status.message = quoted_answer(code, &body);
         }
-        let mut failure = failure_of_status(&status, self.target.message(verb, &status));
+        let mut failure = Failure::of_status(&status, self.target.message(verb, &status));
         failure.retry_after = retry_after.or(failure.retry_after);
         failure
     }
@@ -206,11 +229,14 @@ impl KubeSource {
     async fn what_was_meant(&self) -> String {
         let Resource { group, version, plural, kind, .. } = &self.target.resource;
         let fetch = Discovery::fetch_group_version_once(&self.client, group, version);
-        let Ok(Ok(known)) = tokio::time::timeout(ADVICE_TIMEOUT, fetch).await else { return String::new() };
+        let Ok(Ok(known)) = tokio::time::timeout(ADVICE_TIMEOUT, fetch).await else {
+            return String::new();
+        };
         let Err(unknown) = known.require(group, version, plural) else { return String::new() };
         let same_kind = known.resources().iter().find(|it| it.resource.kind == *kind);
-        let meant =
-            same_kind.map(|it| it.resource.to_string()).or_else(|| unknown.suggestions.into_iter().next());
+        let meant = same_kind
+            .map(|it| it.resource.to_string())
+            .or_else(|| unknown.suggestions.into_iter().next());
         meant.map(|meant| format!("; did you mean {meant}?")).unwrap_or_default()
     }
 
@@ -220,7 +246,9 @@ impl KubeSource {
             .body(())
             .map_err(|error| self.transport("discover", &error))?;
         let response = self.send("discover", request).await?;
-        let body = self.accepted("discover", response).await?.into_body().collect_bytes().await;
+        let response = self.accepted("discover", response).await?;
+        self.media_type("discover", response.headers(), &[MediaType::Json])?;
+        let body = response.into_body().collect_bytes().await;
         let body = body.map_err(|error| self.transport("discover", &error))?;
         serde_json::from_slice(&body).map_err(|_| self.target.no_discovery())
     }
@@ -238,7 +266,8 @@ impl KubeSource {
         Failure::new(kind, format!("{verb} {}: {}", self.target, connection_error(error)))
     }
 
-    /// The body of an answer turned out to be malformed. What is not built in is asked for in JSON from now on.
+    /// The body of an answer turned out to be malformed. What is not built in is asked for in JSON
+    /// from now on.
     fn malformed(&self, verb: &str, error: &FrameError) -> Failure {
         let hint = match (error, self.target.format) {
             (FrameError::UnknownKind { .. }, WireFormat::Auto) => {
@@ -256,32 +285,34 @@ impl KubeSource {
 
 impl ListWatch for KubeSource {
     async fn list(&self, request: &ListRequest) -> Result<ListStream, Failure> {
-        let (encoding, body) = self.open("list", &self.target.list_query(request)).await?;
-        Ok(ListStream(list_stream(self.clone(), encoding, body)))
+        let (media_type, body) = self.open("list", &self.target.list_query(request)).await?;
+        Ok(ListStream(list_stream(self.clone(), media_type, body)))
     }
 
     async fn watch(&self, request: &WatchRequest) -> Result<WatchStream, Failure> {
-        let (encoding, body) = self.open("watch", &self.target.watch_query(request)).await?;
-        Ok(WatchStream(watch_stream(self.clone(), encoding, body)))
+        let (media_type, body) = self.open("watch", &self.target.watch_query(request)).await?;
+        Ok(WatchStream(watch_stream(self.clone(), media_type, body)))
     }
 
     async fn exists(&self) -> Result<bool, Failure> {
         let Resource { group, version, plural, .. } = &self.target.resource;
         let root = if group.is_empty() { "/api" } else { "/apis" };
-        let not_found = match self.document(&format!("{root}/{}", group_version_path(group, version))).await {
-            Ok(Document::Resources { resources }) => {
-                return Ok(resources.iter().any(|candidate| candidate.name == *plural));
-            }
-            Ok(_) => return Err(self.target.no_discovery()),
-            Err(failure) if failure.kind == FailureKind::NotFound => failure,
-            Err(failure) => return Err(failure),
-        };
-        // The server does not have the group and version, or it is not the server that answers: a proxy that has lost
-        // it says 404 to everything. The list of groups tells.
+        let not_found =
+            match self.document(&format!("{root}/{}", group_version_path(group, version))).await {
+                Ok(Document::Resources { resources }) => {
+                    return Ok(resources.iter().any(|candidate| candidate.name == *plural));
+                }
+                Ok(_) => return Err(self.target.no_discovery()),
+                Err(failure) if failure.kind == FailureKind::NotFound => failure,
+                Err(failure) => return Err(failure),
+            };
+        // The server does not have the group and version, or it is not the server that answers: a
+        // proxy that has lost it says 404 to everything. The list of groups tells.
         let is_listed = match self.document(root).await? {
             Document::CoreVersions { versions } => versions.contains(version),
             Document::Groups { groups } => groups.iter().any(|candidate| {
-                candidate.name == *group && candidate.versions.iter().any(|it| it.version == *version)
+                candidate.name == *group
+                    && candidate.versions.iter().any(|it| it.version == *version)
             }),
             Document::Resources { .. } => return Err(self.target.no_discovery()),
         };
@@ -378,7 +409,8 @@ impl Target {
         let Resource { group, plural, .. } = &self.resource;
         let hint = match status.code {
             401 => {
-                "; the credentials are missing, wrong or expired; log in again or renew the token".to_owned()
+                "; the credentials are missing, wrong or expired; log in again or renew the token"
+                    .to_owned()
             }
             403 => {
                 let rule = match &self.scope.namespace {
@@ -427,10 +459,11 @@ impl std::fmt::Display for Target {
     }
 }
 
-/// How long the server asks to wait, in either form: seconds, or a date (RFC 9110). A date is taken on the server's own
-/// clock, where the answer tells it.
+/// How long the server asks to wait, in either form: seconds, or a date (RFC 9110). A date is taken
+/// on the server's own clock, where the answer tells it.
 pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
-    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    let text =
+        |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let value = text(RETRY_AFTER)?;
     if let Ok(seconds) = value.parse() {
         return Some(Duration::from_secs(seconds));
@@ -441,11 +474,13 @@ pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
     until.duration_since(now).ok()
 }
 
-/// An empty body that a client's retry layer cannot copy, so that every answer reaches the reflector:
-/// kube's layer would repeat a request answered 429, 503 or 504 up to 15 times, from 5 ms on, unseen.
+/// An empty body that a client's retry layer cannot copy, so that every answer reaches the
+/// reflector: kube's layer would repeat a request answered 429, 503 or 504 up to 15 times, from 5
+/// ms on, unseen.
 ///
-/// It retries only what it can clone, which is every body that a request can be built with; the one body
-/// that cannot be cloned is that of a response. So this one comes out of a client that answers from memory.
+/// It retries only what it can clone, which is every body that a request can be built with; the one
+/// body that cannot be cloned is that of a response. So this one comes out of a client that answers
+/// from memory.
 pub(crate) async fn unretried_empty_body() -> Result<Body, kube::Error> {
     let nothing = |_: Request<Body>| async {
         Ok::<_, std::convert::Infallible>(Response::new(http_body_util::Empty::<Bytes>::new()))
@@ -476,7 +511,10 @@ mod tests {
         assert_eq!(waits(&[(RETRY_AFTER, "Sunday, 06-Nov-94 08:49:38 GMT")]), seconds(1));
         assert_eq!(waits(&[(RETRY_AFTER, "Sun, 06 Nov 1994 08:49:36 GMT")]), None, "it has passed");
         // A server whose clock is an hour ahead.
-        let ahead = [(RETRY_AFTER, "Sun, 06 Nov 1994 09:49:47 GMT"), (DATE, "Sun, 06 Nov 1994 09:49:37 GMT")];
+        let ahead = [
+            (RETRY_AFTER, "Sun, 06 Nov 1994 09:49:47 GMT"),
+            (DATE, "Sun, 06 Nov 1994 09:49:37 GMT"),
+        ];
         assert_eq!(waits(&ahead), seconds(10));
         let odd = [(RETRY_AFTER, "Sun, 06 Nov 1994 08:49:47 GMT"), (DATE, "today")];
         assert_eq!(waits(&odd), seconds(10));

@@ -9,10 +9,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use super::{Key, WorkQueue};
 use crate::{EventHandler, Resource};
 
-/// A handler that adds to a [`WorkQueue`] what an event concerns: the object, its owner, or what you say.
+/// A handler that adds to a [`WorkQueue`] what an event concerns: the object, its owner, or what
+/// you say.
 ///
-/// Resyncs are events too: they enqueue everything again. Put [`Filtered`](crate::Filtered) around it to leave events
-/// out.
+/// Resyncs are events too: they enqueue everything again. Put [`Filtered`](crate::Filtered) around
+/// it to leave events out.
 ///
 /// # Examples
 /// ```
@@ -43,11 +44,13 @@ impl<T: 'static> Enqueue<T> {
         Self { enqueue: Box::new(move |event| queue.add(event.key().clone())) }
     }
 
-    /// Adds the key of each object's controller, if that is an `owner` (`EnqueueRequestForOwner`): the one owner
-    /// reference that says `controller: true`, of the group and kind of `owner`, in whatever version. When an object
-    /// changes hands, both owners are added, also if it is gone by the time that the handler learns of it.
+    /// Adds the key of each object's controller, if that is an `owner` (`EnqueueRequestForOwner`):
+    /// the one owner reference that says `controller: true`, of the group and kind of `owner`, in
+    /// whatever version. When an object changes hands, both owners are added, also if it is gone by
+    /// the time that the handler learns of it.
     ///
-    /// The key may be of an owner that exists no more, or of another with the same name: look at the UID.
+    /// The key may be of an owner that exists no more, or of another with the same name: look at
+    /// the UID.
     #[must_use]
     pub fn owner(queue: &WorkQueue<ObjectKey>, owner: &Resource) -> Self
     where
@@ -57,7 +60,9 @@ impl<T: 'static> Enqueue<T> {
         let enqueue = move |event: &Event<T>| {
             each_state(event, |object| {
                 let references = object.meta().owner_references.iter().flatten();
-                let Some(found) = references.into_iter().find(|reference| controls(reference, &owner)) else {
+                let Some(found) =
+                    references.into_iter().find(|reference| controls(reference, &owner))
+                else {
                     return;
                 };
                 let namespace = if owner.namespaced { event.key().namespace() } else { "" };
@@ -68,8 +73,8 @@ impl<T: 'static> Enqueue<T> {
     }
 
     /// Adds the keys that `map` returns for an object, in an [`Option`], a [`Vec`] or the like
-    /// (`EnqueueRequestsFromMapFunc`). Of an update both states are asked, what was concerned and what is; of a delete
-    /// both what was last given and the last state.
+    /// (`EnqueueRequestsFromMapFunc`). Of an update both states are asked, what was concerned and
+    /// what is; of a delete both what was last given and the last state.
     #[must_use]
     pub fn mapped<K: Key, I: IntoIterator<Item = K>>(
         queue: &WorkQueue<K>,
@@ -97,7 +102,8 @@ fn controls(reference: &OwnerReference, owner: &Resource) -> bool {
 
 /// The state that an event tells of, and before it the old one, if that is another.
 fn each_state<T>(event: &Event<T>, mut call: impl FnMut(&T)) {
-    if let Event::Updated { old, new: state, .. } | Event::Deleted(Deleted { old, last: state, .. }) = event
+    if let Event::Updated { old, new: state, .. } | Event::Deleted(Deleted { old, last: state, .. }) =
+        event
         && !Arc::ptr_eq(old, state)
     {
         call(old);

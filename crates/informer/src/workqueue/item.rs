@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use super::{Inner, Key};
 
-/// A key that a worker has. While it exists no other worker gets the same key; dropping it says that the work has
-/// ended (client-go's `Done`), also when the worker panics or is cancelled.
+/// A key that a worker has. While it exists no other worker gets the same key; dropping it says
+/// that the work has ended (client-go's `Done`), also when the worker panics or is cancelled.
 ///
-/// Ended is not succeeded: after a success, [`forget`](super::WorkQueue::forget) the key; after a failure, add it
-/// again with [`add_rate_limited`](super::WorkQueue::add_rate_limited).
+/// Ended is not succeeded: after a success, [`forget`](super::WorkQueue::forget) the key; after a
+/// failure, add it again with [`add_rate_limited`](super::WorkQueue::add_rate_limited).
 #[must_use = "dropping it says that the work has ended"]
 pub struct Item<K: Key> {
     key: K,

@@ -11,8 +11,8 @@ use prometheus_client::metrics::gauge::ConstGauge;
 
 use super::{Histogram, Key, Metrics, WorkQueue};
 
-/// Exports the figures of work queues under client-go's names, each with the queue's name as the label `name`. It
-/// reads them when it is asked; register it where you want.
+/// Exports the figures of work queues under client-go's names, each with the queue's name as the
+/// label `name`. It reads them when it is asked; register it where you want.
 ///
 /// # Examples
 /// ```
@@ -56,7 +56,8 @@ impl WorkQueueCollector {
         Self::default()
     }
 
-    /// With one more queue, whose name no other has. The queues of one registry belong in one collector.
+    /// With one more queue, whose name no other has. The queues of one registry belong in one
+    /// collector.
     #[must_use]
     pub fn and<K: Key>(mut self, queue: &WorkQueue<K>) -> Self {
         self.queues.push(Box::new(queue.clone()));
@@ -67,8 +68,9 @@ impl WorkQueueCollector {
 /// Name, help, and where to read it.
 struct Family<V>(&'static str, &'static str, fn(&Metrics) -> V);
 
-const DEPTH: Family<i64> =
-    Family("workqueue_depth", "Items to be handed out", |it| i64::try_from(it.depth).unwrap_or(i64::MAX));
+const DEPTH: Family<i64> = Family("workqueue_depth", "Items to be handed out", |it| {
+    i64::try_from(it.depth).unwrap_or(i64::MAX)
+});
 
 // The encoder adds `_total`.
 const COUNTERS: [Family<u64>; 2] = [
@@ -90,12 +92,16 @@ const DURATIONS: [Family<Duration>; 2] = [
 ];
 
 const HISTOGRAMS: [Family<Histogram>; 2] = [
-    Family("workqueue_queue_duration_seconds", "From the add until the item was handed out", |it| {
-        it.queue_duration.clone()
-    }),
-    Family("workqueue_work_duration_seconds", "From handing the item out until it was done", |it| {
-        it.work_duration.clone()
-    }),
+    Family(
+        "workqueue_queue_duration_seconds",
+        "From the add until the item was handed out",
+        |it| it.queue_duration.clone(),
+    ),
+    Family(
+        "workqueue_work_duration_seconds",
+        "From handing the item out until it was done",
+        |it| it.work_duration.clone(),
+    ),
 ];
 
 impl Collector for WorkQueueCollector {
@@ -117,19 +123,23 @@ impl Collector for WorkQueueCollector {
         for Family(name, help, read) in DURATIONS {
             let mut gauge = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
             for (labels, metrics) in &figures {
-                ConstGauge::new(read(metrics).as_secs_f64()).encode(gauge.encode_family(labels)?)?;
+                ConstGauge::new(read(metrics).as_secs_f64())
+                    .encode(gauge.encode_family(labels)?)?;
             }
         }
         for Family(name, help, read) in HISTOGRAMS {
             let mut family = encoder.encode_descriptor(name, help, None, MetricType::Histogram)?;
             for (labels, metrics) in &figures {
                 let histogram = read(metrics);
-                let bound =
-                    |bound: Option<Duration>| bound.map_or(f64::INFINITY, |bound| bound.as_secs_f64());
+                let bound = |bound: Option<Duration>| {
+                    bound.map_or(f64::INFINITY, |bound| bound.as_secs_f64())
+                };
                 let buckets: Vec<_> =
                     histogram.buckets().map(|(upper, count)| (bound(upper), count)).collect();
                 let (sum, count) = (histogram.sum().as_secs_f64(), histogram.count());
-                family.encode_family(labels)?.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)?;
+                family
+                    .encode_family(labels)?
+                    .encode_histogram::<NoLabelSet>(sum, count, &buckets, None)?;
             }
         }
         Ok(())

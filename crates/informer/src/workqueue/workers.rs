@@ -12,20 +12,21 @@ use super::{Key, WorkQueue};
 use crate::error::shorten;
 
 impl<K: Key + Sync + fmt::Debug> WorkQueue<K> {
-    /// Runs so many workers, each a task of its own, until the queue is shut down and all was handed out.
+    /// Runs so many workers, each a task of its own, until the queue is shut down and all was
+    /// handed out.
     ///
-    /// `work` is called with one key at a time and worker. If it succeeds the key's failures are forgotten; if it
-    /// fails or panics, that is logged at warn in one line, and the key comes again as the rate limiter says. An error is
-    /// logged with the beginning of its text; a panic, whose text may quote an object, with the place of this call. For a
-    /// look at some later time
+    /// `work` is called with one key at a time and worker. If it succeeds the key's failures are
+    /// forgotten; if it fails or panics, that is logged at warn in one line, and the key comes
+    /// again as the rate limiter says. An error is logged with the beginning of its text; a panic,
+    /// whose text may quote an object, with the place of this call. For a look at some later time
     /// it calls [`add_after`](Self::add_after) itself, on a clone of the queue.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
     ///
     /// # Cancel safety
-    /// Dropping the future cancels the workers; the keys they have are done, and nobody works on them again unless they
-    /// were added again. Shut the queue down to let them finish.
+    /// Dropping the future cancels the workers; the keys they have are done, and nobody works on
+    /// them again unless they were added again. Shut the queue down to let them finish.
     #[track_caller]
     pub fn run_workers<W, F, E>(&self, workers: usize, work: W) -> impl Future<Output = ()> + Send
     where
@@ -71,8 +72,8 @@ impl<K: Key + Sync + fmt::Debug> WorkQueue<K> {
 /// Maximum length of a logged failure, in characters.
 const MAX_FAILURE: usize = 300;
 
-/// The first line of what an error says, and of an API server's refusal its reason and code besides: the client's own
-/// text goes on with a `Debug` copy of the whole `Status`.
+/// The first line of what an error says, and of an API server's refusal its reason and code
+/// besides: the client's own text goes on with a `Debug` copy of the whole `Status`.
 fn brief(error: &str) -> String {
     let first_line = |text: &str| {
         let mut line = text.lines().next().unwrap_or_default().to_owned();
@@ -98,12 +99,16 @@ mod tests {
 
     #[test]
     fn a_refusal_is_told_by_message_reason_and_code_once() {
-        let modified = "Operation cannot be fulfilled on podsets \"web\": the object has been modified";
+        let modified =
+            "Operation cannot be fulfilled on podsets \"web\": the object has been modified";
         let error = conflict(modified);
         assert!(error.to_string().len() > 2 * modified.len(), "{error}");
         assert_eq!(brief(&error.to_string()), format!("ApiError: {modified}: Conflict (409)"));
         let chain = format!("{:#}", anyhow::Error::from(error).context("writing the status"));
-        assert_eq!(brief(&chain), format!("writing the status: ApiError: {modified}: Conflict (409)"));
+        assert_eq!(
+            brief(&chain),
+            format!("writing the status: ApiError: {modified}: Conflict (409)")
+        );
     }
 
     #[test]

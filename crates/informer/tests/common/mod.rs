@@ -1,4 +1,5 @@
-//! What the tests of the shell share: a source that a test answers by hand, and handlers that take notes.
+//! What the tests of the shell share: a source that a test answers by hand, and handlers that take
+//! notes.
 #![expect(dead_code, reason = "each test file uses a part of it")]
 
 use std::future::Future;
@@ -8,17 +9,19 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt};
 use informer::source::{
-    Failure, FailureKind, ListChunk, ListHead, ListRequest, ListStream, ListWatch, WatchChunk, WatchFrame,
-    WatchRequest, WatchStream,
+    Failure, FailureKind, ListChunk, ListHead, ListPart, ListRequest, ListStream, ListWatch,
+    MediaType, WatchChunk, WatchRequest, WatchStream,
 };
-use informer::{Event, Handlers, InformerOptions, Resource, SharedInformer, SharedInformerFactory, Status};
+use informer::{
+    Event, Handlers, InformerOptions, Resource, SharedInformer, SharedInformerFactory, Status,
+};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{mpsc as channel, oneshot};
 
-/// Makes tests of async functions: each on the runtimes that it is listed for, and each expects that nothing runs any
-/// more when it is over ([`run`]).
+/// Makes tests of async functions: each on the runtimes that it is listed for, and each expects
+/// that nothing runs any more when it is over ([`run`]).
 macro_rules! run_tests {
     (@on_both_runtimes $name:ident) => {
         mod $name {
@@ -90,17 +93,47 @@ pub(crate) async fn nothing_runs() {
         if alive == 0 {
             return;
         }
-        assert!(begun.elapsed() < Duration::from_secs(10), "{alive} tasks still run, and nobody owns them");
+        assert!(
+            begun.elapsed() < Duration::from_secs(10),
+            "{alive} tasks still run, and nobody owns them"
+        );
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
 
-/// How long anything may take that has to happen at all, on a paused clock too: longer than any timeout.
+/// How long anything may take that has to happen at all, on a paused clock too: longer than any
+/// timeout.
 pub(crate) const LONG: Duration = Duration::from_secs(300);
+
+/// How long a paused clock stands still for what handlers' threads may have to do. They need less,
+/// on a busy machine too; what only waits for the clock waits that much longer.
+const THREADS: Duration = Duration::from_millis(250);
 
 /// Fails instead of hanging.
 pub(crate) async fn soon<O>(what: impl Future<Output = O>) -> O {
+    let _held = hold_clock_for(THREADS);
     tokio::time::timeout(LONG, what).await.expect("it should have happened long ago")
+}
+
+/// [`soon`], for what a handler's thread does.
+pub(crate) async fn really<O>(what: impl Future<Output = O>) -> O {
+    let _held = hold_clock();
+    soon(what).await
+}
+
+/// Keeps a paused clock from moving by itself while this lives. It would, as it does not wait for
+/// handlers' threads, but for the runtime's blocking ones.
+pub(crate) struct HeldClock(#[expect(dead_code, reason = "its drop tells")] mpsc::Sender<()>);
+
+pub(crate) fn hold_clock() -> HeldClock {
+    // Not for ever, so that a wait for what does not come times out.
+    hold_clock_for(Duration::from_secs(60))
+}
+
+fn hold_clock_for(longest: Duration) -> HeldClock {
+    let (held, is_held) = mpsc::channel();
+    tokio::task::spawn_blocking(move || is_held.recv_timeout(longest));
+    HeldClock(held)
 }
 
 /// The first status that fits.
@@ -153,7 +186,8 @@ pub(crate) fn value_of(object: &ConfigMap) -> &str {
     object.data.as_ref().and_then(|data| data.get("value")).map_or("", String::as_str)
 }
 
-/// Notes every event as a short text: `add a=1 initial`, `update a=1>2`, `resync a=2`, `delete a=2 Known`.
+/// Notes every event as a short text: `add a=1 initial`, `update a=1>2`, `resync a=2`,
+/// `delete a=2 Known`.
 pub(crate) fn noting(
     handlers: Handlers<ConfigMap>,
     notes: channel::UnboundedSender<String>,
@@ -164,21 +198,28 @@ pub(crate) fn noting(
 pub(crate) fn note(event: &Event<ConfigMap>) -> String {
     let name = event.key().name();
     match event {
-        Event::Added { object, initial: true, .. } => format!("add {name}={} initial", value_of(object)),
+        Event::Added { object, initial: true, .. } => {
+            format!("add {name}={} initial", value_of(object))
+        }
         Event::Added { object, .. } => format!("add {name}={}", value_of(object)),
         Event::Updated { old, new, reason: informer::UpdateReason::Change, .. } => {
             format!("update {name}={}>{}", value_of(old), value_of(new))
         }
         Event::Updated { new, .. } => format!("resync {name}={}", value_of(new)),
-        Event::Deleted(gone) => format!("delete {name}={} {:?}", value_of(&gone.last), gone.final_state),
+        Event::Deleted(gone) => {
+            format!("delete {name}={} {:?}", value_of(&gone.last), gone.final_state)
+        }
     }
 }
 
 /// The next notes, sorted within themselves if the order across keys does not matter.
-pub(crate) async fn notes(from: &mut channel::UnboundedReceiver<String>, count: usize) -> Vec<String> {
+pub(crate) async fn notes(
+    from: &mut channel::UnboundedReceiver<String>,
+    count: usize,
+) -> Vec<String> {
     let mut notes = Vec::new();
     while notes.len() < count {
-        notes.push(soon(from.recv()).await.expect("the handler lives"));
+        notes.push(really(from.recv()).await.expect("the handler lives"));
     }
     notes
 }
@@ -227,7 +268,8 @@ pub(crate) fn scripted() -> (ScriptedSource, Script) {
 /// A factory whose client nobody answers, for informers over scripts.
 pub(crate) fn nobody() -> SharedInformerFactory {
     let nobody = tower::service_fn(|_: http::Request<kube::client::Body>| {
-        std::future::pending::<Result<http::Response<kube::client::Body>, std::convert::Infallible>>()
+        std::future::pending::<Result<http::Response<kube::client::Body>, std::convert::Infallible>>(
+        )
     });
     SharedInformerFactory::builder(kube::Client::new(nobody, "default")).build()
 }
@@ -263,7 +305,8 @@ impl Script {
     pub(crate) async fn watch(&mut self) -> (WatchRequest, Feed) {
         let Call::Watch(request, reply) = self.call().await else { panic!("a watch was expected") };
         let (feed, frames) = channel::unbounded_channel();
-        let frames = stream::unfold(frames, |mut frames| async { Some((frames.recv().await?, frames)) });
+        let frames =
+            stream::unfold(frames, |mut frames| async { Some((frames.recv().await?, frames)) });
         _ = reply.send(Ok(WatchStream(frames.boxed())));
         (request, Feed(feed))
     }
@@ -284,10 +327,14 @@ impl Script {
 }
 
 pub(crate) fn list_of(version: u64, items: &[Value]) -> ListStream {
-    let items = items.iter().map(|item| Bytes::from(item.to_string()).into()).collect();
-    let head =
-        ListHead { kind: "ConfigMapList".into(), resource_version: version.into(), ..ListHead::default() };
-    ListStream(stream::iter([Ok(ListChunk::Items(items)), Ok(ListChunk::End(head))]).boxed())
+    let items =
+        items.iter().map(|item| ListPart::Item(Bytes::from(item.to_string()).into())).collect();
+    let head = ListHead {
+        kind: "ConfigMapList".into(),
+        resource_version: version.into(),
+        ..ListHead::default()
+    };
+    ListStream(stream::iter([Ok(ListChunk::Parts(items)), Ok(ListChunk::End(head))]).boxed())
 }
 
 impl Feed {
@@ -296,8 +343,11 @@ impl Feed {
     }
 
     pub(crate) fn send_text(&self, text: &str) {
-        let frame = WatchFrame::parse(&Bytes::from(text.to_owned())).expect("a frame");
-        _ = self.0.send(Ok(WatchChunk(vec![frame])));
+        let mut frames = Vec::new();
+        let split =
+            MediaType::Json.watch_splitter(1 << 20).push(Bytes::from(text.to_owned()), &mut frames);
+        split.expect("a frame");
+        _ = self.0.send(Ok(WatchChunk(frames)));
     }
 
     pub(crate) fn fail(&self, kind: FailureKind, message: &str) {

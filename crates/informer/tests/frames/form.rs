@@ -37,8 +37,9 @@ impl Form {
     pub(crate) fn list_of(self, metadata: &Value, items: &[Vec<u8>]) -> Vec<u8> {
         match self {
             Self::Json => {
-                let head =
-                    format!(r#"{{"kind":"ConfigMapList","apiVersion":"v1","metadata":{metadata},"items":["#);
+                let head = format!(
+                    r#"{{"kind":"ConfigMapList","apiVersion":"v1","metadata":{metadata},"items":["#
+                );
                 [head.into_bytes(), items.join(&b','), b"]}".to_vec()].concat()
             }
             Self::Protobuf => {
@@ -49,24 +50,27 @@ impl Form {
         }
     }
 
-    /// Items that end where their list says, and cannot be read; words of the reason, and whether they say that they are
-    /// `default/b`.
+    /// Items that end where their list says, and cannot be read; words of the reason, and whether
+    /// they say that they are `default/b`.
     pub(crate) fn unreadable_items(self) -> Vec<(Vec<u8>, &'static str, bool)> {
         let b = object("b", 12, "hunter2");
         let mut nameless = b.clone();
         nameless["metadata"]["name"] = Value::Null;
         let mut slash = b.clone();
         slash["metadata"]["namespace"] = "default/b".into();
-        let mut items =
-            vec![(raw(self, &nameless), "no metadata.name", false), (raw(self, &slash), "slash", false)];
+        let mut items = vec![
+            (raw(self, &nameless), "no metadata.name", false),
+            (raw(self, &slash), "slash", false),
+        ];
         match self {
             Self::Json => {
                 let text = b.to_string();
                 items.push((text.replace("\"b\"", "").into(), "not valid JSON", false));
                 items.push((br#"{"hunter2":}"#.to_vec(), "not valid JSON", false));
-                items.push((text.replace("\"hunter2\"", "").into(), "not valid JSON", true));
-                // Servers write the metadata before all that may be long.
+                // Servers write the metadata before the rest.
                 let (data, metadata) = ("hunter2".repeat(300), &b["metadata"]);
+                let broken = format!(r#"{{"metadata":{metadata},"data":{{"value":}}}}"#);
+                items.push((broken.into(), "not valid JSON", true));
                 let big = format!(r#"{{"metadata":{metadata},"data":{{"value":"{data}"}}}}"#);
                 items.push((big.into(), "1000 bytes", true));
                 items.push((
@@ -77,7 +81,11 @@ impl Form {
             }
             Self::Protobuf => {
                 let good = raw(self, &b);
-                items.push((raw(self, &object("b", 12, &"hunter2".repeat(300))), "1000 bytes", true));
+                items.push((
+                    raw(self, &object("b", 12, &"hunter2".repeat(300))),
+                    "1000 bytes",
+                    true,
+                ));
                 items.push(([&b"\x0f"[..], &good].concat(), "protobuf", false));
                 items.push(([&good[..], b"\x0f"].concat(), "protobuf", true));
                 items.push((good[..good.len() - 1].to_vec(), "protobuf", true));
@@ -93,7 +101,12 @@ impl Form {
                 let (mut envelope, mut frame) = (Vec::new(), Vec::new());
                 match object["kind"].as_str() {
                     Some("ConfigMap") => {
-                        k8s_protobuf::Envelope::write("v1", "ConfigMap", &message(object), &mut envelope);
+                        k8s_protobuf::Envelope::write(
+                            "v1",
+                            "ConfigMap",
+                            &message(object),
+                            &mut envelope,
+                        );
                     }
                     _ => _ = encode::object(object, &mut envelope).unwrap(),
                 }
@@ -119,12 +132,13 @@ impl Form {
                 (b"{\"type\":\"ADDED\",\"object\":{\"kin".to_vec(), "ended"),
                 (b"{\"type\":\"ADDED\",\"object\":nonsense}\n".to_vec(), ""),
                 (b"<html>".to_vec(), ""),
-                (half_json(), "not valid JSON"),
+                (half_json(), "watch event"),
                 (oversized, "1000"),
             ],
             Self::Protobuf => {
                 let good = self.frame("ADDED", &object("new", 13, "1"));
-                let nameless = json!({ "kind": "ConfigMap", "metadata": { "resourceVersion": "13" } });
+                let nameless =
+                    json!({ "kind": "ConfigMap", "metadata": { "resourceVersion": "13" } });
                 let nameless = self.frame("ADDED", &nameless);
                 vec![
                     (good[..good.len() - 5].to_vec(), "ended"),

@@ -50,7 +50,11 @@ pub(crate) async fn g30_one_item_that_cannot_be_read_hides_no_collection() {
             assert_eq!(status.to_string().contains("incomplete"), !says_who, "{status}");
             assert_eq!(status.counters.undecodable, 1);
             assert_eq!(status.counters.errors, 3, "{:?}", status.recent_errors);
-            assert!(status.recent_errors[0].message.contains(words), "{:?}", status.recent_errors[0]);
+            assert!(
+                status.recent_errors[0].message.contains(words),
+                "{:?}",
+                status.recent_errors[0]
+            );
             assert!(!format!("{status:?}").contains("hunter2"), "G34: {status:?}");
 
             // A relist of which it says the same; and then one that is whole.
@@ -63,7 +67,11 @@ pub(crate) async fn g30_one_item_that_cannot_be_read_hides_no_collection() {
             let watch = server.watch(20).await;
             let status = status_where(&informer, |status| watches(status, 20)).await;
             let expected = if says_who { vec!["a", "b", "c"] } else { vec!["a", "c"] };
-            assert_eq!(names(&informer), expected, "what a list does not have is gone: {form:?}: {words}");
+            assert_eq!(
+                names(&informer),
+                expected,
+                "what a list does not have is gone: {form:?}: {words}"
+            );
             assert_eq!((status.undecodable, status.unreadable), (1, usize::from(!says_who)));
             watch.frame("ERROR", &EXPIRED());
             answer(&mut server, list(form, 30, &raw(form, &object("b", 21, "2")))).await;
@@ -88,7 +96,10 @@ pub(crate) async fn g30_a_list_of_which_nothing_can_be_read_is_none() {
         }
         let error = soon(informer.synced()).await.unwrap_err().to_string();
         assert!(error.contains("none of 2 objects") || error.contains(words), "{error}");
-        assert!(!informer.has_synced() && matches!(informer.status().state, InformerState::Degraded { .. }));
+        assert!(
+            !informer.has_synced()
+                && matches!(informer.status().state, InformerState::Degraded { .. })
+        );
     }
 }
 

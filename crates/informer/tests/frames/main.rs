@@ -1,4 +1,5 @@
-//! Bodies that are not as they should be (G30), byte by byte through the real source, in JSON and in protobuf.
+//! Bodies that are not as they should be (G30), byte by byte through the real source, in JSON and
+//! in protobuf.
 
 #[macro_use]
 #[path = "../common/mod.rs"]
@@ -69,13 +70,17 @@ impl Server {
     async fn answer(&mut self, headers: &[(&str, &str)]) -> (String, Answer) {
         let Asked { uri, reply, .. } = self.asked().await;
         let (sender, chunks) = mpsc::unbounded_channel::<Chunk>();
-        let chunks = stream::unfold(chunks, |mut chunks| async { Some((chunks.recv().await?, chunks)) });
+        let chunks =
+            stream::unfold(chunks, |mut chunks| async { Some((chunks.recv().await?, chunks)) });
         let mut response = Response::new(StreamBody::new(chunks.boxed()));
         for (name, value) in headers {
             let name: http::HeaderName = name.parse().unwrap();
             response.headers_mut().insert(name, value.parse().unwrap());
         }
-        response.headers_mut().entry("content-type").or_insert(self.form.content_type().parse().unwrap());
+        response
+            .headers_mut()
+            .entry("content-type")
+            .or_insert(self.form.content_type().parse().unwrap());
         _ = reply.send(response);
         (uri, Answer { body: sender, form: self.form })
     }
@@ -125,7 +130,10 @@ impl Answer {
     }
 }
 
-fn informer(form: Form, options: InformerOptions<ConfigMap>) -> (SharedInformer<ConfigMap>, Server) {
+fn informer(
+    form: Form,
+    options: InformerOptions<ConfigMap>,
+) -> (SharedInformer<ConfigMap>, Server) {
     started(form, options.streaming_lists(false))
 }
 
@@ -142,7 +150,8 @@ fn server(form: Form) -> (kube::Client, Server) {
     let (asked, requests) = mpsc::unbounded_channel();
     let service = tower::service_fn(move |request: Request<Body>| {
         let (reply, answer) = oneshot::channel();
-        let accept = request.headers().get("accept").map(|accept| accept.to_str().unwrap().to_owned());
+        let accept =
+            request.headers().get("accept").map(|accept| accept.to_str().unwrap().to_owned());
         let (uri, accept) = (request.uri().to_string(), accept.unwrap_or_default());
         _ = asked.send(Asked { uri, accept, reply });
         async move {
@@ -201,7 +210,8 @@ async fn g30_an_undecodable_version_keeps_the_last_good_one_and_a_delete_is_a_de
         assert!(informer.status().stale[0].cause.starts_with(form.cause_of_bad()));
 
         // In a relist it counts as present, as long as the server has it.
-        let expired = json!({ "kind": "Status", "apiVersion": "v1", "code": 410, "reason": "Expired" });
+        let expired =
+            json!({ "kind": "Status", "apiVersion": "v1", "code": 410, "reason": "Expired" });
         watch.frame("ERROR", &expired);
         server.list(20, &[bad("a", 11)]).await;
         let watch = server.watch(20).await;
@@ -213,7 +223,9 @@ async fn g30_an_undecodable_version_keeps_the_last_good_one_and_a_delete_is_a_de
         soon(informer.wait_for(21)).await.unwrap();
         assert!(lister.is_empty());
         assert_eq!(informer.status().undecodable, 0);
-        let Some(Event::Deleted(gone)) = soon(events.next()).await else { panic!("it was deleted") };
+        let Some(Event::Deleted(gone)) = soon(events.next()).await else {
+            panic!("it was deleted")
+        };
         assert_eq!((value_of(&gone.last), gone.final_state), ("1", informer::FinalState::Unknown));
         assert!(!format!("{:?} {}", informer.status(), informer.status()).contains("hunter2"));
     }
@@ -262,8 +274,10 @@ async fn g30_strict_fails_loudly() {
     for form in Form::BOTH {
         let (informer, mut server) = informer(form, options().strict());
         server.list(10, &[object("a", 1, "1"), bad("b", 2)]).await;
-        let status =
-            status_where(&informer, |status| matches!(status.state, InformerState::Degraded { .. })).await;
+        let status = status_where(&informer, |status| {
+            matches!(status.state, InformerState::Degraded { .. })
+        })
+        .await;
         assert!(!status.has_synced);
         assert!(
             status.state.to_string().contains(&format!("default/b: {}", form.cause_of_bad())),
@@ -273,7 +287,8 @@ async fn g30_strict_fails_loudly() {
         server.list(11, &[object("a", 1, "1")]).await;
         let watch = server.watch(11).await;
         watch.frame("MODIFIED", &bad("a", 12));
-        status_where(&informer, |status| matches!(status.state, InformerState::Degraded { .. })).await;
+        status_where(&informer, |status| matches!(status.state, InformerState::Degraded { .. }))
+            .await;
         assert_eq!(informer.last_sync_resource_version(), 11.into());
     }
 }
@@ -327,8 +342,7 @@ async fn g29_a_watch_that_went_silent_is_dropped_and_resumed() {
         let (informer, mut server) = informer(form, options());
         server.list(10, &[]).await;
         let watch = server.watch(10).await;
-        let bookmark =
-            json!({ "kind": "ConfigMap", "apiVersion": "v1", "metadata": { "resourceVersion": "15" } });
+        let bookmark = json!({ "kind": "ConfigMap", "apiVersion": "v1", "metadata": { "resourceVersion": "15" } });
         watch.frame("BOOKMARK", &bookmark);
         soon(informer.wait_for(15)).await.unwrap();
         // The probe for a changed history, then three missed bookmarks.

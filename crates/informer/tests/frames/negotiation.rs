@@ -34,7 +34,8 @@ fn source(form: Form, resource: &Resource, format: WireFormat) -> (KubeSource, S
 fn started(form: Form, format: WireFormat) -> (SharedInformer<ConfigMap>, Server) {
     let resource = Resource::of::<ConfigMap>();
     let (source, server) = source(form, &resource, format);
-    let informer = SharedInformer::new(source, resource, InformerOptions::new().streaming_lists(false));
+    let informer =
+        SharedInformer::new(source, resource, InformerOptions::new().streaming_lists(false));
     informer.start();
     (informer, server)
 }
@@ -57,7 +58,12 @@ async fn protobuf_is_asked_for_where_there_is_some() {
     for (resource, format, only_metadata, expected) in [
         (Resource::of::<ConfigMap>(), WireFormat::Auto, false, BOTH.to_owned()),
         (Resource::of::<ConfigMap>(), WireFormat::Json, false, json.to_owned()),
-        (Resource::of::<ConfigMap>(), WireFormat::Protobuf, false, k8s_protobuf::CONTENT_TYPE.to_owned()),
+        (
+            Resource::of::<ConfigMap>(),
+            WireFormat::Protobuf,
+            false,
+            k8s_protobuf::CONTENT_TYPE.to_owned(),
+        ),
         (widgets(), WireFormat::Auto, false, json.to_owned()),
         (widgets(), WireFormat::Auto, true, both_metadata),
         (widgets(), WireFormat::Json, true, format!("{},{json}", metadata(json))),
@@ -78,7 +84,10 @@ async fn protobuf_is_asked_for_where_there_is_some() {
     informer.start();
     let status = status_where(&informer, |status| status.counters.errors > 0).await;
     let message = &status.recent_errors[0].message;
-    assert!(message.contains("example.com/v1 Widget") && message.contains("WireFormat::Auto"), "{message}");
+    assert!(
+        message.contains("example.com/v1 Widget") && message.contains("WireFormat::Auto"),
+        "{message}"
+    );
 }
 
 async fn a_factory_asks_for_dynamic_objects_in_json_unless_told_otherwise() {
@@ -216,7 +225,10 @@ async fn g31_an_error_in_protobuf_is_understood() {
             &json!({ "kind": "Status", "apiVersion": "v1", "code": 410, "message": "long ago" }),
         );
         let status = status_where(&informer, |status| status.counters.errors == 2).await;
-        assert!(status.recent_errors.iter().any(|error| error.message.contains("long ago")), "{status:?}");
+        assert!(
+            status.recent_errors.iter().any(|error| error.message.contains("long ago")),
+            "{status:?}"
+        );
     }
 }
 
@@ -241,8 +253,10 @@ async fn dynamic_objects_are_the_same_in_either_encoding() {
 }
 
 async fn g01_text_that_is_not_utf8_is_the_same_in_either_encoding() {
-    // Whoever writes protobuf may write this, for servers check neither; in JSON they replace it, byte by byte.
-    for (form, sent) in [(Form::Json, "\u{fffd}\u{fffd}".as_bytes()), (Form::Protobuf, b"\xe2\x82")] {
+    // Whoever writes protobuf may write this, for servers check neither; in JSON they replace it,
+    // byte by byte.
+    for (form, sent) in [(Form::Json, "\u{fffd}\u{fffd}".as_bytes()), (Form::Protobuf, b"\xe2\x82")]
+    {
         let (informer, mut server) = started(form, WireFormat::Auto);
         let mut odd = object("a", 1, "~~");
         odd["metadata"]["annotations"] = json!({ "note": "~~" });
@@ -265,7 +279,8 @@ async fn metadata_is_the_same_in_either_encoding() {
     for form in Form::BOTH {
         let resource = widgets();
         let (source, mut server) = source(form, &resource, WireFormat::Auto);
-        let options = InformerOptions::<PartialObjectMeta<DynamicObject>>::new().streaming_lists(false);
+        let options =
+            InformerOptions::<PartialObjectMeta<DynamicObject>>::new().streaming_lists(false);
         let source = source.projection(informer::source::Projection::Metadata);
         let informer = SharedInformer::new(source, resource, options);
         informer.start();

@@ -41,7 +41,8 @@ run_tests! {
 fn answering(code: u16, body: impl Into<String>) -> Client {
     let body = body.into();
     let answer = move |_: http::Request<kube::client::Body>| {
-        let response = http::Response::builder().status(code).body(Full::from(body.clone())).unwrap();
+        let response =
+            http::Response::builder().status(code).body(Full::from(body.clone())).unwrap();
         std::future::ready(Ok::<_, Infallible>(response))
     };
     Client::new(tower::service_fn(answer), "default")
@@ -65,7 +66,10 @@ async fn g31_an_error_that_is_no_status_is_quoted() {
     // What a port that speaks TLS says to a client that does not.
     let client = answering(400, "Client sent an HTTP request to an HTTPS server.\n");
     for error in both_errors(&client).await {
-        assert!(error.contains("Bad Request, with the body \"Client sent an HTTP request to an"), "{error}");
+        assert!(
+            error.contains("Bad Request, with the body \"Client sent an HTTP request to an"),
+            "{error}"
+        );
         assert!(error.contains("`https://`"), "{error}");
     }
     let page = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n</html>";
@@ -101,9 +105,12 @@ async fn g31_an_untrusted_authority_is_no_wrong_address() {
     let chain = vec![CertificateDer::from_pem_slice(pem).unwrap()];
     let key = PrivateKeyDer::from_pem_slice(pem).unwrap();
     let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
-    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
-    let acceptor =
-        TlsAcceptor::from(Arc::new(config.with_no_client_auth().with_single_cert(chain, key).unwrap()));
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap();
+    let acceptor = TlsAcceptor::from(Arc::new(
+        config.with_no_client_auth().with_single_cert(chain, key).unwrap(),
+    ));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}", listener.local_addr().unwrap());
     let serving = tokio::spawn(async move {
@@ -113,7 +120,10 @@ async fn g31_an_untrusted_authority_is_no_wrong_address() {
         }
     });
     for error in both_errors(&client_of(&url)).await {
-        assert!(error.contains("`certificate-authority`") && error.contains("is not trusted"), "{error}");
+        assert!(
+            error.contains("`certificate-authority`") && error.contains("is not trusted"),
+            "{error}"
+        );
         assert!(!error.contains("address right"), "{error}");
     }
     serving.abort();
@@ -128,11 +138,18 @@ async fn g31_tls_to_a_port_without_tls_says_so() {
             let (mut stream, _) = listener.accept().await.unwrap();
             // As a server of HTTP without TLS does.
             _ = stream.read(&mut [0; 16]).await;
-            _ = tokio::io::AsyncWriteExt::write_all(&mut stream, b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+            _ = tokio::io::AsyncWriteExt::write_all(
+                &mut stream,
+                b"HTTP/1.1 400 Bad Request\r\n\r\n",
+            )
+            .await;
         }
     });
     for error in both_errors(&client_of(&url)).await {
-        assert!(error.contains("does not speak TLS") && !error.contains("address right"), "{error}");
+        assert!(
+            error.contains("does not speak TLS") && !error.contains("address right"),
+            "{error}"
+        );
     }
     serving.abort();
     _ = serving.await;
@@ -141,7 +158,8 @@ async fn g31_tls_to_a_port_without_tls_says_so() {
 /// A client that trusts another authority than the server's.
 fn client_of(url: &str) -> Client {
     let mut config = Config::new(url.parse().unwrap());
-    let authority = CertificateDer::from_pem_slice(include_bytes!("another_authority.pem")).unwrap();
+    let authority =
+        CertificateDer::from_pem_slice(include_bytes!("another_authority.pem")).unwrap();
     config.root_cert = Some(vec![authority.to_vec()]);
     config.default_retry = false;
     Client::try_from(config).unwrap()
@@ -166,17 +184,24 @@ async fn g31_a_wrong_plural_is_named_with_what_may_have_been_meant() {
     let factory = SharedInformerFactory::builder(server.client().unwrap()).build();
     let widgets = factory.informer::<Widget>().unwrap();
     // Another kind, with a similar name.
-    let gadget =
-        Resource { plural: "widget".to_owned(), kind: "Gadget".to_owned(), ..Resource::of::<Widget>() };
+    let gadget = Resource {
+        plural: "widget".to_owned(),
+        kind: "Gadget".to_owned(),
+        ..Resource::of::<Widget>()
+    };
     let gadgets = factory.dynamic(gadget, InformerOptions::new()).unwrap();
     factory.start();
-    let unavailable = |status: &informer::Status| matches!(status.state, InformerState::Unavailable { .. });
+    let unavailable =
+        |status: &informer::Status| matches!(status.state, InformerState::Unavailable { .. });
     for (status, plural) in [
         (status_where(&widgets, unavailable).await, "\"widgetries\""),
         (status_where(&gadgets, unavailable).await, "\"widget\""),
     ] {
         let text = status.to_string();
-        assert!(text.contains(plural) && text.contains("did you mean widgets.v1.example.com?"), "{text}");
+        assert!(
+            text.contains(plural) && text.contains("did you mean widgets.v1.example.com?"),
+            "{text}"
+        );
     }
 }
 
@@ -199,7 +224,10 @@ async fn a_namespace_that_cannot_be_one_is_an_error_before_anything_is_asked() {
     let alone = SharedInformer::new(source, resource, options());
     alone.start();
     let status = status_where(&alone, |status| !status.recent_errors.is_empty()).await;
-    assert!(status.recent_errors[0].message.contains("\"a b\" is no name of a namespace"), "{status:?}");
+    assert!(
+        status.recent_errors[0].message.contains("\"a b\" is no name of a namespace"),
+        "{status:?}"
+    );
     assert!(server.requests().is_empty());
 }
 
@@ -215,11 +243,15 @@ async fn another_name_than_the_plural_is_an_error_that_says_the_plural() {
         let error = factory.for_resource(group, "v1", name).await.unwrap_err();
         assert!(error.to_string().contains(plural), "{error}");
         // It would be waited for in vain.
-        let error = soon(factory.for_resource(group, "v1", name).when_installed()).await.unwrap_err();
+        let error =
+            soon(factory.for_resource(group, "v1", name).when_installed()).await.unwrap_err();
         assert!(error.to_string().contains(plural), "{error}");
     }
     let error = factory.for_resource("", "v1", "deploy").await.unwrap_err();
-    assert!(error.to_string().contains("did you mean deployments.v1.apps?"), "in another group: {error}");
+    assert!(
+        error.to_string().contains("did you mean deployments.v1.apps?"),
+        "in another group: {error}"
+    );
 }
 
 async fn no_suggestion_is_made_twice() {
@@ -228,7 +260,8 @@ async fn no_suggestion_is_made_twice() {
     for (group, version, name) in
         [("", "v1", "deployments"), ("apps", "v2", "deployment"), ("x", "v1", "pods")]
     {
-        let Error::UnknownResource(unknown) = factory.for_resource(group, version, name).await.unwrap_err()
+        let Error::UnknownResource(unknown) =
+            factory.for_resource(group, version, name).await.unwrap_err()
         else {
             panic!("it is unknown")
         };
@@ -247,7 +280,8 @@ async fn a_kind_that_is_sent_as_metadata_says_that_its_api_version_is_another() 
         let source = KubeSource::new(server.client().unwrap(), resource.clone(), Scope::all())
             .projection(informer::source::Projection::Metadata)
             .wire_format(format);
-        let alone = SharedInformer::<ConfigMap>::new(source, resource.clone(), InformerOptions::new());
+        let alone =
+            SharedInformer::<ConfigMap>::new(source, resource.clone(), InformerOptions::new());
         alone.start();
         let error = soon(alone.synced()).await.unwrap_err().to_string();
         assert!(error.contains("apiVersion") && error.contains("meta.k8s.io/v1"), "{error}");

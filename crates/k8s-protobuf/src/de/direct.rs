@@ -1,10 +1,11 @@
 //! Reading k8s-openapi's types from protobuf, field by field.
 //!
-//! Through serde, each field is told by its name, which the type compares with those it has, and each struct is put together
-//! from variables of its own and moved. Here the table's field says where a value goes, in place. What is read this way is
-//! what servers write: fields in the order of their numbers, in their shortest form, all of them known. At
-//! anything else it gives up, and serde decodes the object from its beginning, so that there is one place that knows
-//! the exceptions, and that makes the errors.
+//! serde passes each field by name, which the type compares with all of its names, and assembles
+//! each struct from temporaries that are moved at the end. Here the field number selects the
+//! destination, and values are set in place. This reader accepts only what servers write: fields
+//! ascending, in their shortest form, all of them known. On anything else it returns `None`, and
+//! serde decodes the object from its beginning, so that exceptions and errors are handled in one
+//! place.
 
 mod protobuf;
 
@@ -23,17 +24,18 @@ use crate::schema::FieldKind;
 
 /// A struct that a message is read into.
 trait Message {
-    /// Reads the value into the field with this number, from 0x100 on of the message with that number whose fields JSON has
-    /// in this one. `None` if there is no such field here, or the value is to be left to serde.
+    /// Reads the value into the field with this key: its number, or, for a field of an inlined
+    /// message, `0x100 *` the number of that message plus its own. `None` if there is no such
+    /// field, or serde has to decode the value.
     fn set(&mut self, key: u16, value: Value<'_>) -> Option<()>;
 }
 
-/// A vector that items are read into.
+/// A vector that receives the items of an array.
 trait Items {
     fn len(&self) -> usize;
     fn capacity(&self) -> usize;
     fn reserve_exact(&mut self, more: usize);
-    /// Reads one that is not null behind the others.
+    /// Appends an item that is not null.
     fn push(&mut self, value: Value<'_>) -> Option<()>;
 }
 
@@ -55,7 +57,7 @@ impl<T: Read> Items for Vec<T> {
     }
 }
 
-/// What entries of a map are read into.
+/// A map's entries, as they are read.
 trait Entries {
     fn reserve_exact(&mut self, more: usize);
     /// Reads a value that is not null.
@@ -73,27 +75,27 @@ impl<T: Read> Entries for Vec<(String, T)> {
     }
 }
 
-/// What a value is read into. Each way is `None` if the value is to be left to serde.
+/// A type that a value is read into. Each method returns `None` if serde has to decode the value.
 trait Read: Sized {
-    /// Whether null is the default.
+    /// Whether null gives the default.
     const TAKES_NULL: bool = false;
 
-    /// Reads what is not null.
+    /// Reads a value that is not null.
     fn read(value: Value<'_>) -> Option<Self>;
 
-    /// Reads it in place, where the default is so far. Structs are large to be moved.
+    /// Reads into a default in place: structs are too large to move.
     fn read_into(&mut self, value: Value<'_>) -> Option<()> {
         *self = Self::read(value)?;
         Some(())
     }
 
-    /// Reads it into what is `None` so far.
+    /// Reads into an `Option` that is `None`.
     fn read_some(slot: &mut Option<Self>, value: Value<'_>) -> Option<()> {
         *slot = Some(Self::read(value)?);
         Some(())
     }
 
-    /// Reads it behind the others.
+    /// Reads an item and appends it.
     fn push(items: &mut Vec<Self>, value: Value<'_>) -> Option<()> {
         items.push(Self::read(value)?);
         Some(())
@@ -134,7 +136,7 @@ impl<T: Read> Read for BTreeMap<String, T> {
     fn read(value: Value<'_>) -> Option<Self> {
         let mut entries = Vec::<(String, T)>::new();
         value.entries(&mut entries)?;
-        // Sorted already, mostly; of equal keys the last one counts.
+        // Usually sorted already; of equal keys the last one counts.
         Some(entries.into_iter().collect())
     }
 }
@@ -162,7 +164,7 @@ values! {
     MicroTime: value => value.time(FieldKind::MicroTime).map(Self),
     FieldsV1: value => value.by_serde(),
     RawExtension: value => value.by_serde(),
-    // They must have a time, so there is no default to begin with.
+    // These types have no default, since they must have a time.
     Condition: value => value.by_serde(),
     k8s_openapi::api::events::v1::EventSeries: value => value.by_serde(),
 }
@@ -212,7 +214,7 @@ macro_rules! message {
     };
 }
 
-/// A struct that is an object. Compiled here, once, and not where objects are decoded.
+/// A struct that is a whole object. Instantiated here once, and not in each crate that decodes.
 trait Object: Sized {
     fn read_object(kind: Kind, message: &[u8]) -> Option<Self>;
 }
@@ -225,7 +227,7 @@ macro_rules! objects {
             }
         })*
 
-        /// The object, if its type is one of those read here, and nothing is unusual about it.
+        /// The object, if its type is read here and the message is as servers write it.
         pub(in super::super) fn object<T: 'static>(kind: crate::Kind, message: &[u8]) -> Option<T> {
             let mut object = None::<T>;
             let slot: &mut dyn Any = &mut object;
@@ -236,7 +238,8 @@ macro_rules! objects {
             None
         }
 
-        /// [Compares](super::tests::compare) both ways of reading the object; `None` for kinds that have but one.
+        /// [Compares](super::tests::compare) both readers on the object; `None` for kinds that have
+        /// only one.
         #[cfg(test)]
         pub(super) fn compare(kind: crate::Kind, message: &[u8]) -> Option<bool> {
             use k8s_openapi::Resource;

@@ -1,30 +1,30 @@
-//! What goes wrong while a type is decoded: small, and with the path of the field, put together on the way out.
+//! Errors while a type is decoded: small, and with the path of the field, which is collected on the
+//! way out.
 
 use std::fmt::{self, Display, Write as _};
 
 use serde::de::{Expected, Unexpected};
 
 use crate::Error;
+use crate::error::UNORDERED;
 use crate::wire::Broken;
 
-/// An [`Error`] in the making.
+/// An [`Error`] under construction.
 #[derive(Debug)]
 pub(crate) struct Fault(Box<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     what: What,
-    /// From the inside out.
+    /// Innermost first.
     steps: Vec<Step>,
 }
 
 #[derive(Debug)]
 enum What {
-    /// The bytes do not fit the type, or the type does not take them.
+    /// The bytes do not fit the type, or the type refuses them.
     Type(String),
     Bytes(Error),
-    /// Fields are not in the order of their numbers, or one that cannot be repeated is.
-    Unordered,
 }
 
 #[derive(Debug)]
@@ -41,11 +41,7 @@ impl Fault {
 
     #[cold]
     pub(super) fn unordered() -> Self {
-        What::Unordered.into()
-    }
-
-    pub(super) fn is_unordered(&self) -> bool {
-        matches!(self.0.what, What::Unordered)
+        Self::new(UNORDERED)
     }
 
     #[cold]
@@ -53,14 +49,14 @@ impl Fault {
         Self::new(format!("invalid type: {found}, expected {expected}"))
     }
 
-    /// It happened in the field of this name.
+    /// Prepends the field of this name to the path.
     #[cold]
     pub(super) fn within(mut self, name: &str) -> Self {
         self.0.steps.push(Step::Name(name.chars().take(256).collect()));
         self
     }
 
-    /// It happened in this element.
+    /// Prepends this element to the path.
     #[cold]
     pub(super) fn at(mut self, index: u32) -> Self {
         self.0.steps.push(Step::Index(index));
@@ -111,8 +107,6 @@ impl From<Fault> for Error {
         match fault.0.what {
             What::Type(message) => Self::Type { path, message },
             What::Bytes(error) => error,
-            // What was brought into order has order, but for what the type itself skips: it cannot be.
-            What::Unordered => Self::Type { path, message: "fields are not in order".to_owned() },
         }
     }
 }
@@ -122,14 +116,13 @@ impl Display for Fault {
         match &self.0.what {
             What::Type(message) => write!(f, "{}: {message}", self.path()),
             What::Bytes(error) => error.fmt(f),
-            What::Unordered => write!(f, "{}: fields are not in order", self.path()),
         }
     }
 }
 
 impl std::error::Error for Fault {}
 
-/// No message has a value in it: serde's own would quote them, and what a type says itself may.
+/// Messages never contain a value: serde's own would quote it, and a type's message may.
 impl serde::de::Error for Fault {
     #[cold]
     fn custom<T: Display>(_: T) -> Self {
@@ -173,7 +166,7 @@ impl serde::de::Error for Fault {
     }
 }
 
-/// What something is, without its value.
+/// Describes a value by its type, without the value itself.
 fn word(found: Unexpected<'_>) -> &'static str {
     match found {
         Unexpected::Bool(_) => "boolean",
@@ -196,7 +189,7 @@ fn word(found: Unexpected<'_>) -> &'static str {
     }
 }
 
-/// Names that a type knows.
+/// The names that a type knows.
 struct OneOf(&'static [&'static str]);
 
 impl Display for OneOf {

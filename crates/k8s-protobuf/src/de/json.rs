@@ -1,7 +1,8 @@
-//! JSON that stands in a message as a text.
+//! JSON embedded in a message as a text.
 //!
-//! What takes anything is streamed by serde_json. All else goes through the one deserializer of this crate, so that
-//! types are not compiled once more: objects and arrays are then cut into the texts of their parts.
+//! Types that accept any value are streamed by serde_json. Others go through the deserializer of
+//! this crate, so that they are not compiled a second time; objects and arrays are then split into
+//! the texts of their parts.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +12,7 @@ use serde_json::value::RawValue;
 
 use super::Fault;
 
-/// What a JSON text is, told by its first byte; `null` wholly.
+/// The type of a JSON text by its first byte; `null` is compared as a whole.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     Null,
@@ -34,7 +35,7 @@ pub(super) fn shape(text: &[u8]) -> Result<Shape, Fault> {
     })
 }
 
-/// Without what JSON takes as white space around it: less than Rust does.
+/// Trims the white space that JSON allows, which is less than Rust's.
 pub(super) fn trimmed(text: &[u8]) -> &[u8] {
     let is_dark = |byte: &u8| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
     match (text.iter().position(is_dark), text.iter().rposition(is_dark)) {
@@ -43,16 +44,16 @@ pub(super) fn trimmed(text: &[u8]) -> &[u8] {
     }
 }
 
-/// One value, whole and with nothing behind it.
+/// One complete value with nothing after it.
 pub(super) fn parse<'de, T: Deserialize<'de>>(text: &'de [u8]) -> Result<T, Fault> {
     serde_json::from_slice(text).map_err(|_| malformed())
 }
 
-/// A text, without a copy where nothing in it is escaped.
+/// A string, borrowed where it has no escapes.
 #[derive(serde::Deserialize)]
 pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
-/// Streams the value to a visitor that takes anything.
+/// Streams the value to a visitor that accepts any value.
 pub(super) fn any<'de, V: Visitor<'de>>(text: &'de [u8], visitor: V) -> Result<V::Value, Fault> {
     let mut json = serde_json::Deserializer::from_slice(text);
     let value = json.deserialize_any(visitor).map_err(|error| failed(&error))?;
@@ -67,11 +68,15 @@ fn malformed() -> Fault {
 
 #[cold]
 fn failed(error: &serde_json::Error) -> Fault {
-    // What the type says may have the value in it.
-    if error.is_data() { Fault::new("invalid value in the JSON of the protobuf") } else { malformed() }
+    // The type's own message may quote the value.
+    if error.is_data() {
+        Fault::new("invalid value in the JSON of the protobuf")
+    } else {
+        malformed()
+    }
 }
 
-/// The parts of an object or array, and the key of the part whose turn it is.
+/// The parts of an object or array, and the key of the current part.
 #[derive(Default)]
 pub(super) struct Parts<'de> {
     rest: std::vec::IntoIter<(Cow<'de, str>, &'de RawValue)>,

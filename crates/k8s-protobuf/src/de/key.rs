@@ -1,4 +1,4 @@
-//! The name of a field, the key of a map, or a variant: a text that is there already.
+//! The name of a field, the key of a map, or a variant: a string in memory.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use super::Fault;
 #[derive(Clone, Copy)]
 pub(super) struct Key<'a, 'de> {
     pub(super) text: &'a str,
-    /// The same, if it stands in the input or in the table.
+    /// The same, borrowed from the input or from the table.
     pub(super) input: Option<&'de str>,
 }
 
@@ -22,9 +22,9 @@ impl<'a, 'de: 'a> Key<'a, 'de> {
 }
 
 impl Key<'_, '_> {
-    /// A key that is a number: JSON has only texts there.
+    /// A numeric key: JSON has only strings there.
     fn number<T: FromStr>(self) -> Option<T> {
-        // Rust takes a plus, JSON does not.
+        // Rust accepts a leading plus, JSON does not.
         self.text.parse().ok().filter(|_| !self.text.starts_with('+'))
     }
 
@@ -109,7 +109,7 @@ impl<'de> Deserializer<'de> for Key<'_, 'de> {
     }
 }
 
-/// A text as the variant of an enum that has no more than a name.
+/// A string as a unit variant of an enum.
 impl<'de> EnumAccess<'de> for Key<'_, 'de> {
     type Error = Fault;
     type Variant = UnitOnly;
@@ -138,7 +138,10 @@ impl<'de> VariantAccess<'de> for UnitOnly {
         Ok(())
     }
 
-    fn newtype_variant_seed<S: serde::de::DeserializeSeed<'de>>(self, _: S) -> Result<S::Value, Fault> {
+    fn newtype_variant_seed<S: serde::de::DeserializeSeed<'de>>(
+        self,
+        _: S,
+    ) -> Result<S::Value, Fault> {
         Err(Self::mismatch("newtype variant"))
     }
 
@@ -146,7 +149,11 @@ impl<'de> VariantAccess<'de> for UnitOnly {
         Err(Self::mismatch("tuple variant"))
     }
 
-    fn struct_variant<V: Visitor<'de>>(self, _: &'static [&'static str], _: V) -> Result<V::Value, Fault> {
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        _: &'static [&'static str],
+        _: V,
+    ) -> Result<V::Value, Fault> {
         Err(Self::mismatch("struct variant"))
     }
 }

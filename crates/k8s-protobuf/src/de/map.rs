@@ -20,16 +20,17 @@ use crate::wire::Reader;
 
 pub(super) struct Map<'de> {
     rest: &'de [u8],
-    /// What `rest` is, if it is a message.
+    /// The message definition of `rest`, if that is a message.
     message: &'static MessageDef,
-    /// The value whose turn it is.
+    /// The current value.
     value: De<'de>,
-    /// Its key.
+    /// The key of the current value.
     key: &'de str,
     beside: Beside<'de>,
-    /// How many entries are left, if that is known.
+    /// The number of remaining entries, if known.
     left: u32,
-    /// The place of the next field in the message's table. Those before it were met, or were found absent.
+    /// Position of the next field in the message's table. Fields before it were read, or found
+    /// absent.
     at: u8,
     mode: Mode,
 }
@@ -37,17 +38,17 @@ pub(super) struct Map<'de> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Message,
-    /// Before the message, the object says what it is.
+    /// Before the message: `kind` and `apiVersion`.
     Version(Kind),
     Kind(Kind),
     Entries,
     Json,
 }
 
-/// What few maps have.
+/// State that few maps need.
 enum Beside<'de> {
     Nothing,
-    /// The message that goes on after this one, whose fields stand in the same object.
+    /// The outer message, which continues after an inlined one.
     Outer(Box<Outer<'de>>),
     Json(Box<Parts<'de>>),
 }
@@ -73,10 +74,10 @@ impl<'de> Map<'de> {
         Self::new(bytes, message, Mode::Message, depth)
     }
 
-    /// An object, which begins with what it is.
+    /// An object, which begins with `kind` and `apiVersion`.
     pub(super) fn object(bytes: &'de [u8], kind: Kind, is_versioned: bool, depth: u8) -> Self {
         let mode = match is_versioned {
-            // The one kind that is no object.
+            // The only kind that is not an object in JSON.
             _ if kind.message().name == WATCH_EVENT => Mode::Message,
             true => Mode::Version(kind),
             false => Mode::Kind(kind),
@@ -100,7 +101,7 @@ impl<'de> Map<'de> {
         map
     }
 
-    /// Goes on to the next key and its value; whether there is one.
+    /// Advances to the next key and its value; false at the end.
     fn advance(&mut self) -> Result<bool, Fault> {
         match self.advance_quickly() {
             Some(is_one) => Ok(is_one),
@@ -108,8 +109,8 @@ impl<'de> Map<'de> {
         }
     }
 
-    /// The same, as far as what comes is [what nearly all is](MessageDef::take), or the end. `None`, before it, if it is
-    /// anything else.
+    /// The fast path of [`advance`](Self::advance), for fields that [`take`](MessageDef::take)
+    /// accepts, and for the end. Stops before any other, and returns `None`.
     #[inline]
     fn advance_quickly(&mut self) -> Option<bool> {
         if self.mode != Mode::Message {
@@ -151,11 +152,11 @@ impl<'de> Map<'de> {
         }
     }
 
-    /// One field, or the end, whatever it is; `None` if there is more to see.
+    /// Advances over one field or the end, in any form; `None` if there is more to do.
     fn step(&mut self) -> Result<Option<bool>, Fault> {
         let mut reader = Reader::new(self.rest);
         let (fields, at) = (self.message.fields, usize::from(self.at));
-        // Behind all fields are those that are absent at the end.
+        // After the last field in the bytes come the absent ones.
         let (place, encoding) = if self.rest.is_empty() {
             (fields.len(), 0)
         } else {
@@ -168,7 +169,7 @@ impl<'de> Map<'de> {
                 }
             }
         };
-        // Nearly all that can be absent is left out then.
+        // Usually all absent fields are left out.
         if !self.message.are_left_out(at, place) {
             for (at, field) in fields.iter().enumerate().take(place).skip(at) {
                 self.at = at as u8 + 1;
@@ -199,7 +200,7 @@ impl<'de> Map<'de> {
         Ok(if self.value.is_left_out()? { None } else { Some(true) })
     }
 
-    /// What JSON has of a field that is absent.
+    /// Sets the current value to what JSON has for an absent field.
     fn absent(&mut self, field: &'static FieldDef) -> Absent {
         if field.is_left_out() {
             return Absent::LeftOut;
@@ -223,7 +224,7 @@ impl<'de> Map<'de> {
         Absent::Written
     }
 
-    /// A field that is more than one value, or none; whether it is the next key.
+    /// Enters a field that is repeated, a map or inlined; whether it becomes the next key.
     fn enter(
         &mut self,
         field: &'static FieldDef,
@@ -246,7 +247,7 @@ impl<'de> Map<'de> {
         let mut count = if field.has(MAP) { 1 } else { elements(field, encoding, bytes)? };
         let mut end = reader.rest();
         while !end.is_empty() {
-            // Nearly all are one value.
+            // Usually each occurrence has one value.
             let mut ahead = Reader::new(end);
             if ahead.next_of(field.tag).is_some() {
                 reader = ahead;
@@ -259,13 +260,14 @@ impl<'de> Map<'de> {
                 break;
             }
             let bytes = reader.payload(encoding)?;
-            let more = if field.has(MAP) && encoding == 2 { 1 } else { elements(field, encoding, bytes)? };
+            let more =
+                if field.has(MAP) && encoding == 2 { 1 } else { elements(field, encoding, bytes)? };
             count = count.saturating_add(more);
             end = reader.rest();
         }
         self.rest = end;
         if count == 0 {
-            // Numbers that stand together, but there are none.
+            // A packed field without numbers.
             return Ok(matches!(self.absent(field), Absent::Written));
         }
         let form = if field.has(MAP) { Form::Entries } else { Form::Run };
@@ -275,7 +277,7 @@ impl<'de> Map<'de> {
         Ok(true)
     }
 
-    /// Goes on with a message whose fields stand in this object, and then behind it.
+    /// Continues with an inlined message, and then after it.
     fn enter_inline(&mut self, field: &'static FieldDef, bytes: &'de [u8], behind: &'de [u8]) {
         let beside = std::mem::replace(&mut self.beside, Beside::Nothing);
         let outer = Outer { rest: behind, message: self.message, at: self.at, beside };
@@ -283,7 +285,7 @@ impl<'de> Map<'de> {
         (self.rest, self.message, self.at) = (bytes, field.message(), 0);
     }
 
-    /// Goes on behind the message within; whether this was one.
+    /// Continues after the inlined message; whether there was one.
     fn leave(&mut self) -> bool {
         match std::mem::replace(&mut self.beside, Beside::Nothing) {
             Beside::Outer(outer) => {
@@ -298,10 +300,10 @@ impl<'de> Map<'de> {
         }
     }
 
-    /// Passes over a field that is not in the table.
+    /// Skips a field that is not in the table.
     #[cold]
     fn pass(&mut self, mut reader: Reader<'de>, number: u32, encoding: u8) -> Result<(), Fault> {
-        // One that is was passed already.
+        // A field of the table gets here only if its place was passed.
         if self.message.field(number).is_some() {
             return Err(Fault::unordered());
         }
@@ -335,7 +337,7 @@ impl<'de> Map<'de> {
         }
     }
 
-    /// An error if there is another key.
+    /// An error if another key follows.
     pub(super) fn end(&mut self) -> Result<(), Fault> {
         if self.advance()? { Err(not_one_key()) } else { Ok(()) }
     }
@@ -359,9 +361,9 @@ impl<'de> Map<'de> {
 
 enum Absent {
     LeftOut,
-    /// It is the next key.
+    /// The field is the next key.
     Written,
-    /// Its fields are gone through next.
+    /// The field is an inlined message, whose fields come next.
     Entered,
 }
 

@@ -1,4 +1,4 @@
-//! Arrays: runs of one field, and parts of JSON.
+//! Arrays: repeated fields, and parts of JSON.
 
 use serde::de::{DeserializeSeed, SeqAccess};
 
@@ -12,16 +12,16 @@ use crate::wire::Reader;
 
 pub(super) struct Seq<'de> {
     rest: &'de [u8],
-    /// What is left of several numbers in one field.
+    /// The rest of a packed field.
     packed: &'de [u8],
     json: Option<Box<Parts<'de>>>,
-    /// The element whose turn it is.
+    /// The current element.
     value: De<'de>,
-    /// The number of the elements' fields; others are passed over.
+    /// The number of the elements' field; other fields are skipped.
     number: u32,
-    /// How many elements there are.
+    /// The number of elements.
     count: u32,
-    /// How many were taken.
+    /// The number of elements taken.
     taken: u32,
 }
 
@@ -31,7 +31,7 @@ impl<'de> Seq<'de> {
         Self::fields(run.bytes, run.field.number.into(), Form::One, run.field, run.count, depth)
     }
 
-    /// The fields of this number in a message.
+    /// The fields with this number in a message.
     pub(super) fn fields(
         message: &'de [u8],
         number: u32,
@@ -47,12 +47,20 @@ impl<'de> Seq<'de> {
     pub(super) fn json(parts: Parts<'de>, field: &'static FieldDef, depth: u8) -> Self {
         let count = u32::try_from(parts.len()).unwrap_or(u32::MAX);
         let value = De { bytes: &[], field, count: 0, form: Form::Json, depth };
-        Seq { rest: &[], packed: &[], json: Some(Box::new(parts)), value, number: 0, count, taken: 0 }
+        Seq {
+            rest: &[],
+            packed: &[],
+            json: Some(Box::new(parts)),
+            value,
+            number: 0,
+            count,
+            taken: 0,
+        }
     }
 
-    /// Goes on to the next element; whether there is one.
+    /// Advances to the next element; false at the end.
     fn advance(&mut self) -> Result<bool, Fault> {
-        // Nearly all stand alone in their fields, and are short.
+        // Usually elements are not packed, and short.
         let mut reader = Reader::new(self.rest);
         if self.value.form == Form::One
             && let Some(bytes) = reader.next_of(self.value.field.tag)
@@ -72,7 +80,7 @@ impl<'de> Seq<'de> {
             self.value.bytes = part.unwrap_or_default();
             return Ok(part.is_some());
         }
-        // Those of a field, or messages or texts.
+        // Elements of a packed field, messages or texts.
         let own = if self.value.form == Form::One { self.value.field.kind.encoding() } else { 2 };
         loop {
             if !self.packed.is_empty() {
@@ -95,7 +103,7 @@ impl<'de> Seq<'de> {
                 self.value.bytes = bytes;
                 return Ok(true);
             }
-            // Numbers may stand in one field all together.
+            // Numbers may be packed into one field.
             if encoding != 2 {
                 return Err(malformed("another encoding than that of the field").into());
             }
@@ -103,7 +111,7 @@ impl<'de> Seq<'de> {
         }
     }
 
-    /// An error if there are elements left, where the type takes this many.
+    /// An error if elements are left where the type takes this many.
     pub(super) fn end(&mut self, length: usize) -> Result<(), Fault> {
         if !self.advance()? {
             return Ok(());
@@ -113,7 +121,7 @@ impl<'de> Seq<'de> {
     }
 }
 
-/// How many elements one field of a repeated field holds.
+/// The number of elements in one occurrence of a repeated field.
 pub(super) fn elements(field: &FieldDef, encoding: u8, bytes: &[u8]) -> Result<u32, Error> {
     let count = match field.kind.encoding() {
         own if own == encoding => 1,
@@ -124,13 +132,16 @@ pub(super) fn elements(field: &FieldDef, encoding: u8, bytes: &[u8]) -> Result<u
     Ok(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
-/// Borrowed, so that calling a visitor moves no more than a pointer.
+/// Borrowed, so that calling a visitor moves only a pointer.
 pub(super) struct Items<'a, 'de>(pub(super) &'a mut Seq<'de>);
 
 impl<'de> SeqAccess<'de> for Items<'_, 'de> {
     type Error = Fault;
 
-    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Fault> {
+    fn next_element_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, Fault> {
         if !self.0.advance()? {
             return Ok(None);
         }
@@ -142,7 +153,7 @@ impl<'de> SeqAccess<'de> for Items<'_, 'de> {
         }
     }
 
-    /// Exact. Each element has a byte at least.
+    /// Exact. Each element has at least one byte.
     fn size_hint(&self) -> Option<usize> {
         Some(self.0.count.saturating_sub(self.0.taken) as usize)
     }

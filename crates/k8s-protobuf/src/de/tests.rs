@@ -31,11 +31,15 @@ fn error<T: DeserializeOwned + 'static>(body: &[u8]) -> String {
 
 #[test]
 fn a_pod_is_decoded_into_its_type() {
-    let body = pod(&json!({ "nodeName": "n1", "containers": [{ "name": "web" }, { "name": "log" }] }));
+    let body =
+        pod(&json!({ "nodeName": "n1", "containers": [{ "name": "web" }, { "name": "log" }] }));
     let pod: Pod = from_slice(&body).unwrap();
     let spec = pod.spec.unwrap();
     assert_eq!(spec.node_name.as_deref(), Some("n1"));
-    assert_eq!(spec.containers.iter().map(|container| &*container.name).collect::<Vec<_>>(), ["web", "log"]);
+    assert_eq!(
+        spec.containers.iter().map(|container| &*container.name).collect::<Vec<_>>(),
+        ["web", "log"]
+    );
     assert_eq!(spec.containers.capacity(), 2, "the length is known beforehand");
 }
 
@@ -182,8 +186,7 @@ fn json_within_is_decoded_into_types_as_well() {
         "replicas": 3, "paths": [["/a\n", 0.5], ["/b", 1]], "mode": { "Fixed": { "size": -1 } }, "none": null, "some": "x",
         "rest": [{}],
     });
-    let object =
-        json!({ "apiVersion": "apps/v1", "kind": "ControllerRevision", "data": data, "revision": 1 });
+    let object = json!({ "apiVersion": "apps/v1", "kind": "ControllerRevision", "data": data, "revision": 1 });
     assert_eq!(
         from_slice::<Revision>(&body(&object)).unwrap(),
         serde_json::from_value::<Revision>(object.clone()).unwrap()
@@ -192,7 +195,10 @@ fn json_within_is_decoded_into_types_as_well() {
     auto["data"]["mode"] = json!("Auto");
     assert_eq!(from_slice::<Revision>(&body(&auto)).unwrap().data.mode, Mode::Auto);
     auto["data"]["paths"][1][1] = json!("hunter2");
-    assert_eq!(error::<Revision>(&body(&auto)), "data.paths[1][1]: invalid type: string, expected f64");
+    assert_eq!(
+        error::<Revision>(&body(&auto)),
+        "data.paths[1][1]: invalid type: string, expected f64"
+    );
 }
 
 #[test]
@@ -234,7 +240,8 @@ fn g34_an_error_names_path_and_type_and_never_the_value() {
     enum One {
         A,
     }
-    let body = pod(&json!({ "nodeName": "hunter2", "containers": [{ "name": "a" }, { "name": "b" }] }));
+    let body =
+        pod(&json!({ "nodeName": "hunter2", "containers": [{ "name": "a" }, { "name": "b" }] }));
     for (found, expected) in [
         (
             error::<Slim<Containers>>(&body),
@@ -242,7 +249,10 @@ fn g34_an_error_names_path_and_type_and_never_the_value() {
         ),
         (error::<Slim<Missing>>(&body), "spec: missing field `node`"),
         (error::<Slim<Name<i64>>>(&body), "spec.nodeName: invalid type: string, expected i64"),
-        (error::<Slim<Name<char>>>(&body), "spec.nodeName: invalid value: string, expected a character"),
+        (
+            error::<Slim<Name<char>>>(&body),
+            "spec.nodeName: invalid value: string, expected a character",
+        ),
         (error::<Slim<Name<One>>>(&body), "spec.nodeName: unknown variant, expected `A`"),
         (error::<Slim<Name<std::net::IpAddr>>>(&body), "spec.nodeName: invalid value"),
         (
@@ -275,7 +285,10 @@ fn numbers_may_stand_together_in_one_field() {
     put_bytes(14, groups, &mut spec);
     put_bytes(2, &spec, &mut message);
     let pod: Pod = from_message(kind, &message).unwrap();
-    assert_eq!(pod.spec.unwrap().security_context.unwrap().supplemental_groups, Some(vec![1, 2, 300, 4]));
+    assert_eq!(
+        pod.spec.unwrap().security_context.unwrap().supplemental_groups,
+        Some(vec![1, 2, 300, 4])
+    );
 }
 
 #[test]

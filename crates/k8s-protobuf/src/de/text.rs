@@ -1,4 +1,4 @@
-//! What protobuf has as numbers or bytes and JSON as a text, written as Go writes it.
+//! Values that are numbers or bytes in protobuf and strings in JSON, written as Go writes them.
 
 use std::io::Write as _;
 
@@ -7,7 +7,7 @@ use crate::wire::Reader;
 /// The seconds of Go's zero time, the beginning of the year 1.
 pub(crate) const ZERO_TIME: i64 = -62_135_596_800;
 
-/// A text that needs no allocation.
+/// A string that needs no allocation.
 #[derive(Clone, Copy)]
 pub(crate) struct Short {
     bytes: [u8; Self::MAX],
@@ -23,7 +23,7 @@ impl Short {
     }
 
     pub(crate) fn as_str(&self) -> &str {
-        // Only ASCII and whole characters are ever written.
+        // Only ASCII and complete characters are written.
         std::str::from_utf8(self.as_bytes()).unwrap_or_default()
     }
 
@@ -59,7 +59,7 @@ impl Short {
     }
 }
 
-/// The seconds of a time's message as nearly all are, with fractions that are absent or zero.
+/// The seconds of a time without fractions, which nearly all times are.
 pub(crate) fn whole_seconds(message: &[u8]) -> Option<i64> {
     let mut reader = Reader::new(message);
     if reader.short() != Some(1 << 3) {
@@ -69,20 +69,22 @@ pub(crate) fn whole_seconds(message: &[u8]) -> Option<i64> {
     matches!(reader.rest(), [] | [0x10, 0]).then_some(seconds as i64)
 }
 
-/// RFC 3339 in UTC, of seconds since 1970; with microseconds, always six digits of them, if there are any to write.
+/// RFC 3339 in UTC, from seconds since 1970; microseconds are written with six digits, if given.
 pub(crate) fn time(seconds: i64, micros: Option<u32>) -> Short {
     let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400) as u32);
     let (year, month, day) = date(days);
     let mut text = Short::new();
     let mut rest = *b"-00-00T00:00:00";
-    for (at, value) in [(1, month), (4, day), (7, second / 3600), (10, second / 60 % 60), (13, second % 60)] {
+    for (at, value) in
+        [(1, month), (4, day), (7, second / 3600), (10, second / 60 % 60), (13, second % 60)]
+    {
         rest[at] += (value / 10) as u8;
         rest[at + 1] += (value % 10) as u8;
     }
     match u32::try_from(year) {
         Ok(year @ ..10_000) => text.put_digits::<4>(year),
         _ => {
-            // Go pads the digits of a year before 0 as well, which Rust does with the sign.
+            // Go pads years before 0 to four digits besides the sign; Rust counts the sign.
             if year < 0 {
                 text.put(b"-");
             }
@@ -103,7 +105,7 @@ pub(crate) fn time(seconds: i64, micros: Option<u32>) -> Short {
 
 /// Year, month and day of a number of days since 1970.
 fn date(days: i64) -> (i64, u32, u32) {
-    // Years from March on, so that the leap day is a year's last; eras are 400 of them.
+    // Years begin in March, so that the leap day is the last of the year; an era has 400 years.
     let days = days + 719_468;
     let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097) as u32);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
@@ -155,11 +157,15 @@ pub(crate) fn duration(nanos: i64) -> Short {
     text
 }
 
-/// As Go: without an exponent unless it is very large or small, so that whole numbers are integers. `NaN` and `inf`, which
-/// JSON does not have, are Rust's.
+/// As Go writes it: without an exponent unless it is very large or small, so that whole numbers are
+/// integers. `NaN` and `inf`, which JSON does not have, are written as Rust does.
 pub(crate) fn float(value: f64) -> String {
     let size = value.abs();
-    if size != 0.0 && !(1e-6..1e21).contains(&size) { format!("{value:e}") } else { value.to_string() }
+    if size != 0.0 && !(1e-6..1e21).contains(&size) {
+        format!("{value:e}")
+    } else {
+        value.to_string()
+    }
 }
 
 /// Base64 with padding.
@@ -167,8 +173,10 @@ pub(crate) fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
-        let bits =
-            chunk.iter().enumerate().fold(0, |bits, (at, byte)| bits | u32::from(*byte) << (16 - 8 * at));
+        let bits = chunk
+            .iter()
+            .enumerate()
+            .fold(0, |bits, (at, byte)| bits | u32::from(*byte) << (16 - 8 * at));
         for at in 0..4 {
             let digit = ALPHABET[(bits >> (18 - 6 * at) & 63) as usize];
             text.push(if at <= chunk.len() { char::from(digit) } else { '=' });
@@ -225,9 +233,13 @@ mod tests {
 
     #[test]
     fn bytes_are_written_as_base64() {
-        for (bytes, written) in
-            [(&b""[..], ""), (b"a", "YQ=="), (b"ab", "YWI="), (b"abc", "YWJj"), (b"\xff\xef", "/+8=")]
-        {
+        for (bytes, written) in [
+            (&b""[..], ""),
+            (b"a", "YQ=="),
+            (b"ab", "YWI="),
+            (b"abc", "YWJj"),
+            (b"\xff\xef", "/+8="),
+        ] {
             assert_eq!(base64(bytes), written);
         }
     }

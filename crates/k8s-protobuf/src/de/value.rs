@@ -1,8 +1,9 @@
-//! A value that is to be decoded: the one deserializer.
+//! The one deserializer: a value that is not decoded yet.
 //!
-//! Types are generic over their deserializer, and those of Kubernetes are large: what is generic here is compiled once
-//! for each of them. So every method first reduces the value in a function that is not generic, and calls the visitor
-//! with the outcome; and there is one type of each, [`De`], [`Fields`] and [`Items`].
+//! Types are generic over their deserializer, and those of Kubernetes are large: generic code here
+//! is compiled once for each of them. So every method first reduces the value in a function that is
+//! not generic, then calls the visitor. There is one type each for values, objects and arrays:
+//! [`De`], [`Fields`] and [`Items`].
 
 use std::borrow::Cow;
 
@@ -19,24 +20,24 @@ use crate::special::{self, IntOrText, Schema};
 use crate::wire::{Reader, lossy};
 use crate::{Envelope, Error, Kind, MAGIC, utf8};
 
-/// A value, not decoded yet: a place in the bytes, and what stands there.
+/// A value that is not decoded yet: its position in the bytes, and its form.
 #[derive(Clone, Copy)]
 pub(crate) struct De<'de> {
     pub(super) bytes: &'de [u8],
-    /// What the bytes are, as far as `form` does not say it.
+    /// The field's definition, where `form` does not say all.
     pub(super) field: &'static FieldDef,
-    /// Of a run, how many; of an object, the place of its kind.
+    /// Of a run the number of elements, of an object the place of its kind.
     pub(super) count: u32,
     pub(super) form: Form,
-    /// How many objects and arrays this stands in.
+    /// The number of enclosing objects and arrays.
     pub(super) depth: u8,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// One value as the field's kind says. No bytes are its zero.
+    /// One value of the field's kind. No bytes mean its zero.
     One,
-    /// What is absent, where Go writes `null`.
+    /// An absent field for which Go writes `null`.
     Null,
     /// All elements of a repeated field, with their tags.
     Run,
@@ -44,20 +45,20 @@ pub(super) enum Form {
     Entries,
     /// The message of an object, with its kind.
     Object,
-    /// The same, but it does not name its version.
+    /// The same, without a version.
     Unversioned,
-    /// The message of the field's table entry, whatever its kind.
+    /// The message of the field's table entry, whatever the field's kind.
     Message,
-    /// A text, whatever the field's kind.
+    /// A string, whatever the field's kind.
     Text,
     /// A JSON text.
     Json,
 }
 
-/// A field where there is none.
+/// The definition used where there is no field.
 pub(super) static NO_FIELD: FieldDef = FieldDef::text();
 
-/// A number as serde_json would call the visitor with it.
+/// A number, of the type with which serde_json would call the visitor.
 enum Number {
     Unsigned(u64),
     Signed(i64),
@@ -71,7 +72,7 @@ enum Text<'de> {
     Owned(String),
 }
 
-/// Anything, one level of it.
+/// One level of a value of any type.
 enum Any<'de> {
     Null,
     Bool(bool),
@@ -88,7 +89,7 @@ impl<'de> De<'de> {
         De { bytes: message, field: &NO_FIELD, count: kind.place().into(), form, depth }
     }
 
-    /// A text of the table.
+    /// A string of the table.
     pub(super) fn text_of(text: &'static str, depth: u8) -> Self {
         De { bytes: text.as_bytes(), field: &NO_FIELD, count: 0, form: Form::Text, depth }
     }
@@ -97,7 +98,7 @@ impl<'de> De<'de> {
         De { bytes: text, form: Form::Json, ..self }
     }
 
-    /// The depth of what is in this object or array.
+    /// The depth of the contents of this object or array.
     fn inner_depth(&self) -> Result<u8, Fault> {
         if self.depth >= MAX_DEPTH {
             return Err(Error::TooDeep { limit: MAX_DEPTH.into() }.into());
@@ -117,7 +118,9 @@ impl<'de> De<'de> {
 
     fn is_null_inside(&self) -> Result<bool, Fault> {
         Ok(match self.field.kind {
-            kind @ (FieldKind::Time | FieldKind::MicroTime) => special::time(kind, self.bytes)?.is_none(),
+            kind @ (FieldKind::Time | FieldKind::MicroTime) => {
+                special::time(kind, self.bytes)?.is_none()
+            }
             FieldKind::RawJson => {
                 let text = special::raw(self.bytes)?;
                 text.is_empty() || json::trimmed(text) == b"null"
@@ -133,7 +136,7 @@ impl<'de> De<'de> {
         special::schema(self.field.kind, self.bytes)?.ok_or_else(Fault::unordered)
     }
 
-    /// What comes out of a `RawExtension`: JSON, or an object with its envelope.
+    /// The content of a `RawExtension`: JSON, or an object with its envelope.
     fn unwrapped(self) -> Result<Self, Fault> {
         let raw = special::raw(self.bytes)?;
         if !raw.starts_with(&MAGIC) {
@@ -151,19 +154,23 @@ impl<'de> De<'de> {
                 Ok(Map::message(self.bytes, self.field.message(), depth))
             }
             (Form::Entries, _) => Ok(Map::entries(self, depth)),
-            (Form::Object | Form::Unversioned, _) => {
-                Ok(Map::object(self.bytes, Kind::at(self.count as u16), self.form == Form::Object, depth))
-            }
+            (Form::Object | Form::Unversioned, _) => Ok(Map::object(
+                self.bytes,
+                Kind::at(self.count as u16),
+                self.form == Form::Object,
+                depth,
+            )),
             (Form::Json, _) if json::shape(self.bytes)? == json::Shape::Object => {
                 Ok(Map::json(Parts::of(self.bytes)?, depth))
             }
             (Form::One, FieldKind::RawJson) => self.unwrapped()?.to_map(expected),
-            (Form::One, FieldKind::PropsOrArray | FieldKind::PropsOrBool | FieldKind::PropsOrStringArray) => {
-                match self.schema()? {
-                    Schema::One(schema) => Ok(Map::message(schema, self.field.message(), depth)),
-                    _ => Err(self.mismatch(expected)),
-                }
-            }
+            (
+                Form::One,
+                FieldKind::PropsOrArray | FieldKind::PropsOrBool | FieldKind::PropsOrStringArray,
+            ) => match self.schema()? {
+                Schema::One(schema) => Ok(Map::message(schema, self.field.message(), depth)),
+                _ => Err(self.mismatch(expected)),
+            },
             _ => Err(self.mismatch(expected)),
         }
     }
@@ -183,14 +190,16 @@ impl<'de> De<'de> {
                 }
                 Ok(Seq::fields(self.bytes, 1, Form::Text, self.field, count, depth))
             }
-            (Form::One, FieldKind::PropsOrArray | FieldKind::PropsOrStringArray) => match self.schema()? {
-                Schema::Many(count) => {
-                    let is_schemas = self.field.kind == FieldKind::PropsOrArray;
-                    let form = if is_schemas { Form::Message } else { Form::Text };
-                    Ok(Seq::fields(self.bytes, 2, form, self.field, count, depth))
+            (Form::One, FieldKind::PropsOrArray | FieldKind::PropsOrStringArray) => {
+                match self.schema()? {
+                    Schema::Many(count) => {
+                        let is_schemas = self.field.kind == FieldKind::PropsOrArray;
+                        let form = if is_schemas { Form::Message } else { Form::Text };
+                        Ok(Seq::fields(self.bytes, 2, form, self.field, count, depth))
+                    }
+                    _ => Err(self.mismatch(expected)),
                 }
-                _ => Err(self.mismatch(expected)),
-            },
+            }
             (Form::Json, _) if json::shape(self.bytes)? == json::Shape::Array => {
                 Ok(Seq::json(Parts::of(self.bytes)?, self.field, depth))
             }
@@ -230,7 +239,7 @@ impl<'de> De<'de> {
         })
     }
 
-    /// Whether Go leaves out the value, which is there, because it is zero.
+    /// Whether Go omits this value, which is present, because it is zero.
     pub(super) fn is_left_out(&self) -> Result<bool, Fault> {
         match self.field.left_out {
             LeftOut::Never | LeftOut::Many => Ok(false),
@@ -270,7 +279,9 @@ impl<'de> De<'de> {
                 _ => Err(self.mismatch(expected)),
             },
             (Form::One, FieldKind::RawJson) => self.unwrapped()?.to_bool(expected),
-            (Form::Json, _) if json::shape(self.bytes)? == json::Shape::Bool => json::parse(self.bytes),
+            (Form::Json, _) if json::shape(self.bytes)? == json::Shape::Bool => {
+                json::parse(self.bytes)
+            }
             _ => Err(self.mismatch(expected)),
         }
     }
@@ -303,7 +314,7 @@ impl<'de> De<'de> {
     }
 
     fn to_any(self) -> Result<Any<'de>, Fault> {
-        // Each of these has what is asked for, so nothing reads what would be expected.
+        // These forms always have the type asked for, so the expectation is never reported.
         let expected = &"a value";
         Ok(match (self.form, self.field.kind) {
             _ if self.is_null()? => Any::Null,
@@ -315,7 +326,9 @@ impl<'de> De<'de> {
             }
             (Form::One | Form::Null, kind) => match kind {
                 FieldKind::Bool => Any::Bool(self.to_bool(expected)?),
-                FieldKind::I32 | FieldKind::I64 | FieldKind::F64 => Any::Number(self.to_number(expected)?),
+                FieldKind::I32 | FieldKind::I64 | FieldKind::F64 => {
+                    Any::Number(self.to_number(expected)?)
+                }
                 FieldKind::Message => Any::Map(self.to_map(expected)?),
                 FieldKind::StrList => Any::Seq(self.to_seq(expected)?),
                 FieldKind::IntOrString => match special::int_or_text(self.bytes)? {
@@ -323,14 +336,14 @@ impl<'de> De<'de> {
                     IntOrText::Text(text) => Any::Text(Text::Input(text)),
                 },
                 FieldKind::RawJson => self.unwrapped()?.to_any()?,
-                FieldKind::PropsOrArray | FieldKind::PropsOrBool | FieldKind::PropsOrStringArray => {
-                    match self.schema()? {
-                        Schema::Null => Any::Null,
-                        Schema::Bool(value) => Any::Bool(value),
-                        Schema::One(_) => Any::Map(self.to_map(expected)?),
-                        Schema::Many(_) => Any::Seq(self.to_seq(expected)?),
-                    }
-                }
+                FieldKind::PropsOrArray
+                | FieldKind::PropsOrBool
+                | FieldKind::PropsOrStringArray => match self.schema()? {
+                    Schema::Null => Any::Null,
+                    Schema::Bool(value) => Any::Bool(value),
+                    Schema::One(_) => Any::Map(self.to_map(expected)?),
+                    Schema::Many(_) => Any::Seq(self.to_seq(expected)?),
+                },
                 FieldKind::Str
                 | FieldKind::Bytes
                 | FieldKind::Time
@@ -341,15 +354,15 @@ impl<'de> De<'de> {
         })
     }
 
-    /// The bytes themselves, where the field has such.
+    /// The raw bytes, for fields of bytes.
     fn to_bytes(self) -> Option<&'de [u8]> {
         matches!((self.form, self.field.kind), (Form::One, FieldKind::Bytes)).then_some(self.bytes)
     }
 
-    /// The error for a value that is something else than what the type takes.
+    /// The error for a value of another type than expected.
     #[cold]
     fn mismatch(self, expected: &dyn Expected) -> Fault {
-        // What is wrong inside comes first.
+        // An error inside the value takes precedence.
         let found = match self.to_any_parsed() {
             Ok(Any::Null) => "null",
             Ok(Any::Bool(_)) => "boolean",
@@ -364,7 +377,7 @@ impl<'de> De<'de> {
         Fault::mismatch(found, expected)
     }
 
-    /// Anything, but JSON by its shape.
+    /// Any value; JSON by its type.
     fn to_any_parsed(self) -> Result<Any<'de>, Fault> {
         let any = self.to_any()?;
         let Any::Json(text) = any else { return Ok(any) };
@@ -380,7 +393,7 @@ impl<'de> De<'de> {
     }
 }
 
-/// Below it, an integer that is a float is written as it is.
+/// Below this bound, a float without a fraction is written as an integer.
 const TWO_TO_53: f64 = 9_007_199_254_740_992.0;
 
 impl Number {
@@ -391,7 +404,7 @@ impl Number {
     /// Go writes a float without a fraction as an integer.
     fn of_float(value: f64) -> Self {
         if value.abs() >= TWO_TO_53 {
-            // The fewest digits that tell it from its neighbours, and then zeros.
+            // The fewest digits that identify the float, then zeros.
             let written = text::float(value);
             return match (written.parse(), written.parse()) {
                 (Ok(value), _) => Self::Unsigned(value),
@@ -470,7 +483,7 @@ impl<'de> Deserializer<'de> for De<'de> {
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        // Nearly all texts stand in the bytes.
+        // Nearly all strings are borrowed from the bytes.
         if self.form == Form::One
             && self.field.kind == FieldKind::Str
             && let Some(text) = utf8::checked(self.bytes)
@@ -530,7 +543,11 @@ impl<'de> Deserializer<'de> for De<'de> {
         }
     }
 
-    fn deserialize_tuple<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_tuple<V: Visitor<'de>>(
+        self,
+        length: usize,
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
         let mut seq = self.to_seq(&visitor)?;
         let value = visitor.visit_seq(Items(&mut seq))?;
         seq.end(length)?;
@@ -547,7 +564,7 @@ impl<'de> Deserializer<'de> for De<'de> {
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        // Not moved: it is large.
+        // Borrowed: it is too large to move.
         match self.to_map(&visitor) {
             Ok(ref mut map) => visitor.visit_map(Fields(map)),
             Err(fault) => Err(fault),
@@ -572,7 +589,9 @@ impl<'de> Deserializer<'de> for De<'de> {
         match self.to_any_parsed()? {
             Any::Text(Text::Input(text)) => visitor.visit_enum(Key::input(utf8(text)?)),
             Any::Text(Text::Checked(text)) => visitor.visit_enum(Key::input(text)),
-            Any::Text(Text::Short(text)) => visitor.visit_enum(Key { text: text.as_str(), input: None }),
+            Any::Text(Text::Short(text)) => {
+                visitor.visit_enum(Key { text: text.as_str(), input: None })
+            }
             Any::Text(Text::Owned(text)) => visitor.visit_enum(Key { text: &text, input: None }),
             Any::Map(mut map) => {
                 let value = visitor.visit_enum(Variant(&mut map))?;
@@ -587,7 +606,7 @@ impl<'de> Deserializer<'de> for De<'de> {
         self.deserialize_str(visitor)
     }
 
-    /// Nothing is looked at; the end of a run was found with its beginning.
+    /// Skips without reading: the end of a run is known from its beginning.
     #[inline]
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         visitor.visit_unit()

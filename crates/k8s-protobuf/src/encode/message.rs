@@ -8,7 +8,7 @@ use crate::de::text::ZERO_TIME;
 use crate::schema::{FieldDef, FieldKind, MessageDef, flags};
 use crate::wire::{put_bytes, put_varint};
 
-/// How deep messages may be within messages. Only schemas are within themselves.
+/// Limit of nested messages. Only schemas are recursive.
 const LIMIT: usize = 128;
 
 /// Writes the fields of an object.
@@ -16,9 +16,10 @@ pub(super) fn object(def: &MessageDef, object: &Value, out: &mut Vec<u8>) -> Res
     fields(def, Some(as_object(object)?), 0, out)
 }
 
-/// Writes one field of an object that has nothing around it.
+/// Writes one field of the whole object.
 pub(super) fn field(def: &FieldDef, value: Option<&Value>, out: &mut Vec<u8>) -> Result<(), Error> {
-    put_field(def, value.filter(|value| !value.is_null()), 0, out).map_err(|error| under(error, def.name))
+    put_field(def, value.filter(|value| !value.is_null()), 0, out)
+        .map_err(|error| under(error, def.name))
 }
 
 fn fields(
@@ -32,16 +33,24 @@ fn fields(
     }
     for field in def.fields {
         if field.has(flags::INLINE) {
-            nested(field.number.into(), out, |out| fields(field.message(), object, depth + 1, out))?;
+            nested(field.number.into(), out, |out| {
+                fields(field.message(), object, depth + 1, out)
+            })?;
             continue;
         }
-        let value = object.and_then(|object| object.get(field.name)).filter(|value| !value.is_null());
+        let value =
+            object.and_then(|object| object.get(field.name)).filter(|value| !value.is_null());
         put_field(field, value, depth, out).map_err(|error| under(error, field.name))?;
     }
     Ok(())
 }
 
-fn put_field(field: &FieldDef, value: Option<&Value>, depth: usize, out: &mut Vec<u8>) -> Result<(), Error> {
+fn put_field(
+    field: &FieldDef,
+    value: Option<&Value>,
+    depth: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
     let number = u32::from(field.number);
     match value {
         // Absent, not empty: pointers, slices and maps that are nil.
@@ -75,7 +84,7 @@ fn put_field(field: &FieldDef, value: Option<&Value>, depth: usize, out: &mut Ve
     }
 }
 
-/// Writes one value under this number, zero if there is none: Go leaves out nothing but what is nil.
+/// Writes one value under this number, the zero if it is absent: Go omits only nil.
 fn put_value(
     field: &FieldDef,
     number: u32,
@@ -114,11 +123,13 @@ fn put_value(
         FieldKind::Time | FieldKind::MicroTime => {
             let time = match as_str(value)? {
                 "" => None,
-                time => Some(text::time(time).ok_or_else(|| mismatch("expected a time of RFC 3339"))?),
+                time => {
+                    Some(text::time(time).ok_or_else(|| mismatch("expected a time of RFC 3339"))?)
+                }
             };
             let micro = field.kind == FieldKind::MicroTime;
             nested(number, out, |out| {
-                // The year 1 is Go's zero time, of which nothing is written.
+                // The year 1 is Go's zero time, which is written without fields.
                 if let Some((seconds, nanos)) = time.filter(|time| *time != (ZERO_TIME, 0)) {
                     put_integer(1, seconds, out);
                     put_integer(2, if micro { nanos / 1000 * 1000 } else { 0 }, out);
@@ -140,7 +151,7 @@ fn put_value(
         FieldKind::Quantity => nested(number, out, |out| {
             match value {
                 None => put_bytes(1, b"0", out),
-                // As in Go, where quotes are not asked for.
+                // As Go does where quotes are not required.
                 Some(Value::Number(number)) => put_bytes(1, number.to_string().as_bytes(), out),
                 value => put_bytes(1, as_str(value)?.as_bytes(), out),
             }
@@ -161,7 +172,8 @@ fn put_value(
         }
         FieldKind::RawJson => nested(number, out, |out| {
             if let Some(value) = value {
-                let text = serde_json::to_vec(value).map_err(|_| mismatch("cannot be written as JSON"))?;
+                let text =
+                    serde_json::to_vec(value).map_err(|_| mismatch("cannot be written as JSON"))?;
                 put_bytes(1, &text, out);
             }
             Ok(())
@@ -174,7 +186,8 @@ fn put_value(
             None => Ok(()),
             Some(Value::Object(schema)) => put_schema(field, 1, schema, depth, out),
             Some(value) => as_array(value)?.iter().enumerate().try_for_each(|(at, item)| {
-                let schema = as_object(item).and_then(|schema| put_schema(field, 2, schema, depth, out));
+                let schema =
+                    as_object(item).and_then(|schema| put_schema(field, 2, schema, depth, out));
                 schema.map_err(|error| under(error, &format!("[{at}]")))
             }),
         })?,
@@ -220,7 +233,7 @@ fn put_integer(number: u32, value: i64, out: &mut Vec<u8>) {
     put_varint(value as u64, out);
 }
 
-/// Writes a message whose length is known only after it was written.
+/// Writes a message whose length is known only after it is written.
 fn nested(
     number: u32,
     out: &mut Vec<u8>,
@@ -234,7 +247,7 @@ fn nested(
     if length < 0x80 {
         out[at] = length as u8;
     } else {
-        // A longer length than the one byte left for it: the message moves.
+        // The length needs more than the byte reserved for it, so the message is moved.
         let (mut bytes, mut count) = ([0; 10], 0);
         while length >= 0x80 {
             bytes[count] = (length & 0x7f) as u8 | 0x80;
@@ -293,7 +306,7 @@ fn mismatch(message: &str) -> Error {
     Error::Type { path: ".".to_owned(), message: message.to_owned() }
 }
 
-/// The error with this field or place before its path.
+/// Prepends this field or index to the path of the error.
 fn under(error: Error, segment: &str) -> Error {
     match error {
         Error::Type { path, message } => {

@@ -1,13 +1,13 @@
-//! What JSON has as a text and protobuf has not: times, durations, bytes.
+//! Values that are strings in JSON and not in protobuf: times, durations, bytes.
 
 /// Seconds since 1970 and nanoseconds of a time of RFC 3339, as Go reads it.
 pub(crate) fn time(text: &str) -> Option<(i64, i64)> {
     let bytes = text.as_bytes();
     let number = |from: usize, length: usize| -> Option<i64> {
         let digits = bytes.get(from..from + length)?;
-        digits
-            .iter()
-            .try_fold(0, |value, digit| digit.is_ascii_digit().then(|| value * 10 + i64::from(digit - b'0')))
+        digits.iter().try_fold(0, |value, digit| {
+            digit.is_ascii_digit().then(|| value * 10 + i64::from(digit - b'0'))
+        })
     };
     let is = |at: usize, byte: u8| bytes.get(at) == Some(&byte);
     if !(is(4, b'-') && is(7, b'-') && is(10, b'T') && is(13, b':') && is(16, b':')) {
@@ -26,7 +26,7 @@ pub(crate) fn time(text: &str) -> Option<(i64, i64)> {
         if digits == 0 {
             return None;
         }
-        // More than nine digits are cut.
+        // Digits after the ninth are dropped.
         let kept = digits.min(9);
         nanos = number(at + 1, kept)? * 10i64.pow(9 - kept as u32);
         at += 1 + digits;
@@ -58,10 +58,14 @@ fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     if !(1..=length).contains(&day) {
         return None;
     }
-    // Years from March on, so that the leap day is a year's last.
+    // Years begin in March, so that the leap day is the last of the year.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let (era, year) = (year.div_euclid(400), year.rem_euclid(400));
-    Some(era * 146_097 + year * 365 + year / 4 - year / 100 + (153 * month + 2) / 5 + day - 1 - 719_468)
+    Some(
+        era * 146_097 + year * 365 + year / 4 - year / 100 + (153 * month + 2) / 5 + day
+            - 1
+            - 719_468,
+    )
 }
 
 /// Nanoseconds of a duration as Go writes it, such as `1h2m0.5s`.
@@ -93,7 +97,7 @@ pub(crate) fn duration(text: &str) -> Option<i64> {
         let (unit, length) = match rest {
             [b'n', b's', ..] => (1, 2),
             [b'u', b's', ..] => (1_000, 2),
-            // µ, of which there are two.
+            // There are two code points for µ.
             [0xc2, 0xb5, b's', ..] | [0xce, 0xbc, b's', ..] => (1_000, 3),
             [b'm', b's', ..] => (1_000_000, 2),
             [b's', ..] => (1_000_000_000, 1),
@@ -108,16 +112,19 @@ pub(crate) fn duration(text: &str) -> Option<i64> {
     i64::try_from(if negative { -total } else { total }).ok()
 }
 
-/// The number at the beginning, and how many digits it has: at most 18.
+/// The number at the beginning, and its count of digits, at most 18.
 fn leading(bytes: &[u8]) -> Option<(i128, usize)> {
     let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
     if digits > 18 {
         return None;
     }
-    Some((bytes[..digits].iter().fold(0, |value, digit| value * 10 + i128::from(digit - b'0')), digits))
+    Some((
+        bytes[..digits].iter().fold(0, |value, digit| value * 10 + i128::from(digit - b'0')),
+        digits,
+    ))
 }
 
-/// Bytes written as base64, with padding; line ends within are passed over, as in Go.
+/// Decodes base64 with padding; line ends within are skipped, as in Go.
 pub(crate) fn bytes(text: &str) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len() / 4 * 3);
     let (mut bits, mut count, mut padding) = (0u32, 0, 0);
@@ -209,9 +216,13 @@ mod tests {
 
     #[test]
     fn bytes_are_read() {
-        for (written, read) in
-            [("", &b""[..]), ("YQ==", b"a"), ("YWI=", b"ab"), ("YW\nJj", b"abc"), ("/+8=", b"\xff\xef")]
-        {
+        for (written, read) in [
+            ("", &b""[..]),
+            ("YQ==", b"a"),
+            ("YWI=", b"ab"),
+            ("YW\nJj", b"abc"),
+            ("/+8=", b"\xff\xef"),
+        ] {
             assert_eq!(bytes(written).as_deref(), Some(read), "{written}");
         }
         for wrong in ["Y", "YQ", "YQ=", "YQ===", "Y===", "Y-==", "YQ==YQ==", "=", "====", "é"] {

@@ -1,19 +1,20 @@
-//! The JSON as far as it is written, and short copies into it.
+//! The JSON written so far, and fast short copies into it.
 //!
-//! Nearly all that is written are names and texts of few bytes. How many is known only then, and copying as many as that is a
-//! call and a jump that is guessed wrong; so as many are copied as are always there, and those too many are cut off again.
+//! Nearly everything written is a name or a text of a few bytes. A copy whose length is known only
+//! at run time costs a call and a mispredicted jump. So a fixed number of bytes is copied, and the
+//! surplus is truncated.
 
 use super::text::{self, WINDOW};
 use crate::schema::FieldDef;
 
 pub(super) struct Out<'a> {
     pub(super) json: Vec<u8>,
-    /// The bytes in which the texts stand.
+    /// The input, which holds the texts.
     source: &'a [u8],
 }
 
 impl<'a> Out<'a> {
-    /// Goes on behind `json` with what is in `source`.
+    /// Appends to `json`, copying from `source`.
     pub(super) fn new(json: Vec<u8>, source: &'a [u8]) -> Self {
         Self { json, source }
     }
@@ -37,7 +38,7 @@ impl<'a> Out<'a> {
         self.begin(field, 1);
     }
 
-    /// The name of a field, and the text that it holds.
+    /// The name of a field, and its text.
     #[cfg_attr(debug_assertions, inline)]
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn field(&mut self, field: &FieldDef, text: &[u8]) {
@@ -45,7 +46,7 @@ impl<'a> Out<'a> {
         self.rest_of_text(text);
     }
 
-    /// A field's name as it stands before a text, without so many of its last bytes.
+    /// A comma, the field's name and the quote that opens its text, without the last `less` bytes.
     #[inline]
     fn begin(&mut self, field: &FieldDef, less: usize) {
         match field.key() {
@@ -65,7 +66,7 @@ impl<'a> Out<'a> {
         self.rest_of_text(text);
     }
 
-    /// A text and the quote behind it.
+    /// A text and its closing quote.
     #[inline]
     fn rest_of_text(&mut self, text: &[u8]) {
         if !self.plain(text) {
@@ -73,15 +74,17 @@ impl<'a> Out<'a> {
         }
     }
 
-    /// A short text that is ASCII, written as it is and has enough behind it, and the quote; whether this is one.
+    /// Writes a text and its closing quote if the text is short, ASCII, without escapes and
+    /// followed by enough input; whether it is.
     #[inline]
     pub(super) fn plain(&mut self, text: &[u8]) -> bool {
-        let Some(window) = self.window(text).filter(|window| text::is_plain(window, text.len())) else {
+        let Some(window) = self.window(text).filter(|window| text::is_plain(window, text.len()))
+        else {
             return false;
         };
         let end = self.json.len() + text.len();
         self.json.extend_from_slice(window);
-        // The quote takes the place of what is too much.
+        // The quote overwrites the first surplus byte.
         match self.json.get_mut(end) {
             Some(quote) => *quote = b'"',
             None => self.json.push(b'"'),
@@ -90,22 +93,22 @@ impl<'a> Out<'a> {
         true
     }
 
-    /// A text that is long, at the end of all, or not written as it is; and the quote behind it.
+    /// A text that is long, at the end of the input, or has escapes; and its closing quote.
     #[inline(never)]
     pub(super) fn other(&mut self, text: &[u8]) {
         text::content(text, &mut self.json);
         self.json.push(b'"');
     }
 
-    /// The text and what stands behind it, if that is enough of both.
+    /// The text and the input that follows it, if there is enough of both.
     #[inline]
     fn window(&self, text: &[u8]) -> Option<&'a [u8; WINDOW]> {
-        // A text that is not in there has an address that is not in there either, or no bytes.
+        // A text outside of the input has an address outside of it, or is empty.
         let at = text.as_ptr().addr().wrapping_sub(self.source.as_ptr().addr());
         if text.len() <= WINDOW { self.source.get(at..)?.first_chunk() } else { None }
     }
 
-    /// The first of these bytes, so many.
+    /// Appends the first `count` of these bytes.
     #[inline]
     fn copy<const N: usize>(&mut self, bytes: &[u8; N], count: usize) {
         let before = self.json.len();

@@ -1,13 +1,13 @@
-//! JSON within protobuf: checked, then copied.
+//! JSON embedded in protobuf: checked, then copied.
 
 use super::text::LIMIT;
 use crate::Error;
 use crate::error::malformed;
 
-/// Copies one value of JSON without the white space around its parts, which may be line ends. `depth` is how many objects
-/// and arrays are around it.
+/// Copies one JSON value without white space between its parts, which may have line ends. `depth`
+/// is the number of enclosing objects and arrays.
 pub(super) fn copy(json: &[u8], depth: usize, out: &mut Vec<u8>) -> Result<(), Error> {
-    // All that is above ASCII stands within texts.
+    // Bytes above ASCII stand only within strings.
     std::str::from_utf8(json).map_err(|_| malformed("JSON that is not UTF-8"))?;
     let mut scan = Scan { json, at: 0, spaces: false };
     scan.value(depth)?;
@@ -22,14 +22,14 @@ pub(super) fn copy(json: &[u8], depth: usize, out: &mut Vec<u8>) -> Result<(), E
 struct Scan<'a> {
     json: &'a [u8],
     at: usize,
-    /// Whether there is white space to take out.
+    /// Whether there is white space to remove.
     spaces: bool,
 }
 
 impl Scan<'_> {
-    /// Goes over the one value that all of it should be.
+    /// Checks that the text is one value.
     fn value(&mut self, depth: usize) -> Result<(), Error> {
-        // What is open, innermost in the lowest bit: 1 for an object.
+        // The enclosing objects (1) and arrays (0), the innermost in the lowest bit.
         let (mut open, mut count) = (0u128, 0);
         loop {
             // A value.
@@ -57,7 +57,7 @@ impl Scan<'_> {
                 b'0'..=b'9' => self.number(self.at - 1)?,
                 _ => return Err(wrong()),
             }
-            // What follows it.
+            // What may follow a value.
             loop {
                 if count == 0 {
                     return if self.peek().is_none() { Ok(()) } else { Err(wrong()) };
@@ -80,7 +80,7 @@ impl Scan<'_> {
         }
     }
 
-    /// The next byte that is not white space, where it stands.
+    /// The next byte that is not white space; the position is left there.
     #[inline]
     fn peek(&mut self) -> Option<u8> {
         loop {
@@ -111,7 +111,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// The rest of a text.
+    /// The rest of a string.
     #[inline]
     fn string(&mut self) -> Result<(), Error> {
         loop {
@@ -150,7 +150,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// A number whose first digit is here.
+    /// A number, from its first digit.
     fn number(&mut self, first: usize) -> Result<(), Error> {
         self.at = first;
         let whole = self.digits()?;
@@ -171,7 +171,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// One digit or more.
+    /// One or more digits.
     fn digits(&mut self) -> Result<usize, Error> {
         let rest = self.json.get(self.at..).unwrap_or_default();
         let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -180,7 +180,7 @@ impl Scan<'_> {
     }
 }
 
-/// Copies JSON that was checked, without white space outside of texts.
+/// Copies JSON that was checked, without white space outside of strings.
 fn compact(json: &[u8], out: &mut Vec<u8>) {
     let (mut text, mut escape) = (false, false);
     out.extend(json.iter().copied().filter(|byte| {

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::out::Out;
 use crate::wire::put_varint;
 use crate::wire::testing::within;
-use crate::{Envelope, Error, Kind, encode, message_to_json, to_json};
+use crate::{Envelope, Error, Kind, encode, from_message, message_to_json, to_json};
 
 fn kind(api_version: &str, name: &str) -> Kind {
     Kind::of(api_version, name).unwrap()
@@ -80,7 +80,8 @@ fn what_is_absent_is_null_zero_or_empty_unless_it_is_omitted() {
 #[test]
 fn what_is_zero_is_omitted_only_if_it_is_no_pointer() {
     let pod = kind("v1", "Pod");
-    // spec { restartPolicy: "", terminationGracePeriodSeconds: 0, hostNetwork: false, shareProcessNamespace: false }
+    // spec { restartPolicy: "", terminationGracePeriodSeconds: 0, hostNetwork: false,
+    // shareProcessNamespace: false }
     let spec = [field(3, b""), varint(4, 0), varint(11, 0), varint(27, 0)].concat();
     let pod = written(pod, &field(2, &spec)).unwrap();
     assert_eq!(
@@ -115,7 +116,8 @@ fn times_have_no_fractions_but_micro_times_six_digits() {
 #[test]
 fn quantities_and_ports_are_what_their_messages_hold() {
     let limits =
-        [field(1, &[field(1, b"cpu"), within(&[2, 1], b"500m")].concat()), within(&[1, 1], b"x")].concat();
+        [field(1, &[field(1, b"cpu"), within(&[2, 1], b"500m")].concat()), within(&[1, 1], b"x")]
+            .concat();
     let port = |parts: &[Vec<u8>]| within(&[10, 1, 2, 2], &parts.concat());
     let container = |port: &[u8]| [field(1, b"c"), field(8, &limits), port.to_vec()].concat();
     for (port, expected) in [
@@ -135,8 +137,9 @@ fn quantities_and_ports_are_what_their_messages_hold() {
 #[test]
 fn numbers_are_as_wide_as_in_go() {
     let spec = |number, value| field(2, &varint(number, value));
-    let replicas =
-        |value| written(kind("apps/v1", "Deployment"), &spec(1, value)).unwrap()["spec"]["replicas"].clone();
+    let replicas = |value| {
+        written(kind("apps/v1", "Deployment"), &spec(1, value)).unwrap()["spec"]["replicas"].clone()
+    };
     assert_eq!(replicas(u64::MAX), json!(-1));
     assert_eq!(replicas(1 << 32 | 7), json!(7));
     let grace = |value| {
@@ -149,7 +152,8 @@ fn numbers_are_as_wide_as_in_go() {
 #[test]
 fn raw_json_is_copied_if_it_is_json() {
     let controllers = kind("apps/v1", "ControllerRevision");
-    let revision = |raw: &[u8]| written(controllers, &within(&[2, 1], raw)).map(|mut it| it["data"].take());
+    let revision =
+        |raw: &[u8]| written(controllers, &within(&[2, 1], raw)).map(|mut it| it["data"].take());
     assert_eq!(revision(br#"{"a": [1, "\u00e9\n<"]}"#).unwrap(), json!({ "a": [1, "é\n<"] }));
     assert_eq!(revision(b"").unwrap(), json!(null));
     for wrong in [&b"{"[..], b"{}{}", b"\xd9\xd9\xf7\xa0", b"nul", b"\"\xff\"", b"{\"a\":\"\n\"}"] {
@@ -157,7 +161,8 @@ fn raw_json_is_copied_if_it_is_json() {
     }
     // The line ends that JSON may have between its parts are not there.
     let mut out = Vec::new();
-    message_to_json(controllers, &within(&[2, 1], b"{\n  \"a b\": [\r\n\t1, 2 ]\n}\n"), &mut out).unwrap();
+    message_to_json(controllers, &within(&[2, 1], b"{\n  \"a b\": [\r\n\t1, 2 ]\n}\n"), &mut out)
+        .unwrap();
     assert!(String::from_utf8(out).unwrap().contains(r#""data":{"a b":[1,2]}"#));
 }
 
@@ -180,7 +185,8 @@ fn depth_has_a_limit() {
     assert_eq!(written(crd, &deep(130)), Err(Error::TooDeep { limit: 127 }));
     // Arrays in raw JSON count as well, and so do objects with envelopes.
     let raw = |levels: usize| [b"[".repeat(levels), b"]".repeat(levels)].concat();
-    let revision = |levels| written(kind("apps/v1", "ControllerRevision"), &within(&[2, 1], &raw(levels)));
+    let revision =
+        |levels| written(kind("apps/v1", "ControllerRevision"), &within(&[2, 1], &raw(levels)));
     assert!(revision(126).is_ok());
     assert_eq!(revision(127), Err(Error::TooDeep { limit: 127 }));
     let lists = |levels: usize| {
@@ -195,47 +201,36 @@ fn depth_has_a_limit() {
 }
 
 #[test]
-fn any_order_gives_the_same() {
-    let name = |name: &[u8]| within(&[1, 1], name);
-    let label = |key: &[u8], value: &[u8]| within(&[1, 11], &[field(2, value), field(1, key)].concat());
-    let container = |name: &[u8]| within(&[2, 2, 1], name);
-    let parts = [
-        container(b"a"),
-        label(b"y", b"1"),
-        varint(900, 7),
-        name(b"first"),
-        label(b"x", b"2"),
-        within(&[2, 10], b"node"),
-        label(b"y", b"3"),
-        container(b"b"),
-        name(b"last"),
-    ];
-    let pod = written(kind("v1", "Pod"), &parts.concat()).unwrap();
-    assert_eq!(pod["metadata"], json!({ "name": "last", "labels": { "x": "2", "y": "3" } }));
-    let resources = json!({});
+fn entries_of_maps_may_stand_in_any_order_and_fields_may_not() {
+    let name = |name: &[u8]| field(1, name);
+    let label = |key: &[u8], value: &[u8]| field(11, &[field(1, key), field(2, value)].concat());
+    let pod = |metadata: &[Vec<u8>]| {
+        let message = field(1, &metadata.concat());
+        let value = written(kind("v1", "Pod"), &message);
+        assert_eq!(value.is_ok(), from_message::<Value>(kind("v1", "Pod"), &message).is_ok());
+        value
+    };
+    let labels =
+        [name(b"a"), label(b"y", b"1"), label(b"x", b"2"), label(b"y", b"3"), varint(900, 7)];
     assert_eq!(
-        pod["spec"],
-        json!({
-            "containers": [{ "name": "a", "resources": resources }, { "name": "b", "resources": resources }],
-            "nodeName": "node",
-        })
+        pod(&labels).unwrap()["metadata"],
+        json!({ "name": "a", "labels": { "x": "2", "y": "3" } })
     );
+    for metadata in [vec![field(3, b"ns"), name(b"a")], vec![name(b"a"), name(b"b")]] {
+        let error = pod(&metadata).unwrap_err().to_string();
+        assert!(error.contains("out of the order of their numbers"), "{error}");
+    }
 }
 
 #[test]
 fn a_wrong_encoding_is_an_error() {
-    for message in
-        [varint(1, 7), field(2, &varint(3, 7)), field(2, &field(4, b"7")), within(&[1, 11], b"\xff")]
-    {
+    for message in [
+        varint(1, 7),
+        field(2, &varint(3, 7)),
+        field(2, &field(4, b"7")),
+        within(&[1, 11], b"\xff"),
+    ] {
         assert!(written(kind("v1", "Pod"), &message).is_err(), "{message:?}");
-    }
-    // What is wrong is met when the fields are put in order, or after that.
-    let late = [
-        vec![field(17, b""), varint(2, 7), field(2, b"x")],
-        vec![field(11, &field(1, b"\xff")), field(1, b"n")],
-    ];
-    for metadata in late {
-        assert!(written(kind("v1", "Pod"), &field(1, &metadata.concat())).is_err(), "{metadata:?}");
     }
     // Go writes it all the same.
     let not_utf8 = written(kind("v1", "Pod"), &within(&[1, 1], b"\xff")).unwrap();

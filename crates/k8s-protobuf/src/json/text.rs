@@ -5,15 +5,17 @@ use crate::de::text::{self, Short};
 use crate::error::malformed;
 use crate::wire::lossy;
 
-/// How many objects and arrays may be within each other: what serde_json reads by default.
+/// Limit of nested objects and arrays: serde_json's default for reading.
 pub(super) const LIMIT: usize = 127;
 
-/// What stands between the quotes of a text.
+/// Writes the text between the quotes of a string.
 #[inline]
 pub(super) fn content(bytes: &[u8], out: &mut Vec<u8>) {
-    // Without branches: eight at a time, of which the last may have been looked at before.
+    // Eight bytes at a time, without branches; the last eight may overlap those before.
     let marks = match bytes.last_chunk() {
-        Some(last) => bytes.as_chunks().0.iter().fold(marks(*last), |found, chunk| found | marks(*chunk)),
+        Some(last) => {
+            bytes.as_chunks().0.iter().fold(marks(*last), |found, chunk| found | marks(*chunk))
+        }
         None => marks(padded(bytes).to_le_bytes()),
     };
     if marks & each(0x80) != 0 {
@@ -23,41 +25,48 @@ pub(super) fn content(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// How many bytes are looked at of a text that has no more.
+/// The longest text that is checked in one window of fixed size.
 pub(super) const WINDOW: usize = 32;
 
-/// Whether the first of these bytes, so many, can stand in a text as they are.
+/// Whether the first `count` of these bytes are ASCII and need no escapes.
 #[inline]
 pub(super) fn is_plain(bytes: &[u8; WINDOW], count: usize) -> bool {
-    /// As many of the first half count as are looked at, and none of the second.
+    /// Masks: all bytes of the first half are checked, none of the second.
     const COUNTED: [u8; 2 * WINDOW] = {
         let mut counted = [0; 2 * WINDOW];
         counted.split_at_mut(WINDOW).0.copy_from_slice(&[1; WINDOW]);
         counted
     };
-    let Some(counted) = COUNTED.get(WINDOW - count..).and_then(|rest| rest.first_chunk::<WINDOW>()) else {
+    let Some(counted) = COUNTED.get(WINDOW - count..).and_then(|rest| rest.first_chunk::<WINDOW>())
+    else {
         return false;
     };
-    // All of them: for sixteen at a time there are instructions, and no jumps.
-    let special =
-        |byte: u8| u8::from(byte < 0x20) | u8::from(byte >= 0x80) | u8::from(byte == b'"' || byte == b'\\');
-    bytes.iter().zip(counted).fold(0, |found, (byte, counted)| found | (special(*byte) & counted)) == 0
+    // All bytes are looked at: vector instructions take sixteen at a time, without jumps.
+    let special = |byte: u8| {
+        u8::from(byte < 0x20) | u8::from(byte >= 0x80) | u8::from(byte == b'"' || byte == b'\\')
+    };
+    bytes.iter().zip(counted).fold(0, |found, (byte, counted)| found | (special(*byte) & counted))
+        == 0
 }
 
 const fn each(byte: u8) -> u64 {
     u64::from_le_bytes([byte; 8])
 }
 
-/// Has the highest bit of a byte set if, and only if, one of these cannot stand in a text as it is, or is not ASCII.
+/// Has the highest bit of a byte set if and only if one of these bytes needs an escape or is not
+/// ASCII.
 #[inline]
 fn marks(bytes: [u8; 8]) -> u64 {
     let bytes = u64::from_le_bytes(bytes);
     let (quote, backslash) = (bytes ^ each(b'"'), bytes ^ each(b'\\'));
-    // If all are ASCII, taking away sets the highest bit of the first that is less.
-    bytes | bytes.wrapping_sub(each(0x20)) | quote.wrapping_sub(each(1)) | backslash.wrapping_sub(each(1))
+    // If all are ASCII, the subtraction sets the highest bit of the first byte that is less.
+    bytes
+        | bytes.wrapping_sub(each(0x20))
+        | quote.wrapping_sub(each(1))
+        | backslash.wrapping_sub(each(1))
 }
 
-/// Up to seven bytes, in any order and some twice, and digits in place of those that are missing.
+/// The bytes of a text of up to seven, in any order and some of them twice; digits fill the rest.
 #[inline]
 fn padded(bytes: &[u8]) -> u64 {
     if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
@@ -76,7 +85,9 @@ fn padded(bytes: &[u8]) -> u64 {
 #[cold]
 fn escaped(bytes: &[u8], out: &mut Vec<u8>) {
     let mut rest = bytes;
-    while let Some(at) = rest.iter().position(|byte| *byte < 0x20 || *byte == b'"' || *byte == b'\\') {
+    while let Some(at) =
+        rest.iter().position(|byte| *byte < 0x20 || *byte == b'"' || *byte == b'\\')
+    {
         out.extend_from_slice(&rest[..at]);
         match rest[at] {
             byte @ (b'"' | b'\\') => out.extend_from_slice(&[b'\\', byte]),
@@ -85,7 +96,9 @@ fn escaped(bytes: &[u8], out: &mut Vec<u8>) {
             b'\t' => out.extend_from_slice(b"\\t"),
             byte => {
                 out.extend_from_slice(b"\\u00");
-                out.extend([byte >> 4, byte & 15].map(|digit| b"0123456789abcdef"[usize::from(digit)]));
+                out.extend(
+                    [byte >> 4, byte & 15].map(|digit| b"0123456789abcdef"[usize::from(digit)]),
+                );
             }
         }
         rest = &rest[at + 1..];
@@ -109,7 +122,7 @@ pub(super) fn integer(value: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// A number that is neither infinite nor none, which JSON does not have.
+/// A finite number: JSON has no infinities and no `NaN`.
 pub(super) fn float(value: f64, out: &mut Vec<u8>) -> Result<(), Error> {
     if !value.is_finite() {
         return Err(malformed("a number that JSON does not have"));
@@ -142,7 +155,7 @@ pub(super) fn base64(bytes: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// A text that needs no escapes.
+/// A string that needs no escapes.
 pub(super) fn quoted(text: &Short, out: &mut Vec<u8>) {
     out.push(b'"');
     out.extend_from_slice(text.as_bytes());

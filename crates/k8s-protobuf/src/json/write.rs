@@ -19,7 +19,7 @@ use crate::{Envelope, Error, Kind, is_protobuf};
 
 type Written = Result<(), Stop>;
 
-/// Writes an object with what it is. `depth` is how many objects and arrays are around it.
+/// Writes an object with its kind. `depth` is the number of enclosing objects and arrays.
 pub(super) fn object(
     kind: Kind,
     is_versioned: bool,
@@ -27,7 +27,7 @@ pub(super) fn object(
     depth: usize,
     out: &mut Out<'_>,
 ) -> Written {
-    // The only kind that does not say what it is.
+    // The only kind that has neither `kind` nor `apiVersion`.
     if kind.name() == "WatchEvent" {
         return message(kind.message(), bytes, depth, out);
     }
@@ -65,10 +65,12 @@ fn deeper(depth: usize) -> Result<usize, Stop> {
 
 fn fields(def: &MessageDef, bytes: &[u8], depth: usize, out: &mut Out<'_>) -> Written {
     let mut rest = bytes;
-    // The fields of the table that were written or passed over.
+    // The fields of the table that were written or skipped.
     let mut done = 0;
     while !rest.is_empty() {
-        let Some(Step { place, field, pair: Pair { number, .. }, mut behind }) = def.step(rest, done) else {
+        let Some(Step { place, field, pair: Pair { number, .. }, mut behind }) =
+            def.step(rest, done)
+        else {
             rest = other(def, rest, &mut done, depth, out)?;
             continue;
         };
@@ -109,7 +111,7 @@ fn fields(def: &MessageDef, bytes: &[u8], depth: usize, out: &mut Out<'_>) -> Wr
     absent(def, done..def.fields.len(), depth, out)
 }
 
-/// Writes a field that is not [one step](MessageDef::step), and returns what is behind it.
+/// Writes a field that is not a [step](MessageDef::step), and returns the rest of the input.
 #[inline(never)]
 fn other<'a>(
     def: &MessageDef,
@@ -127,7 +129,7 @@ fn other<'a>(
     Ok(reader.rest())
 }
 
-/// Writes a field of which `value` is the first, and what else there is of it.
+/// Writes a field whose first value is `value`, with its further values.
 fn held(
     field: &FieldDef,
     value: Value<'_>,
@@ -144,11 +146,11 @@ fn held(
     }
 }
 
-/// Where the field with this number stands; `None` if there is none.
+/// The place of the field with this number; `None` if it is not in the table.
 #[inline]
 fn place(def: &MessageDef, number: u32, done: usize) -> Result<Option<usize>, Stop> {
     match def.place(number) {
-        // It was there before.
+        // The field was written before.
         Some(place) if place < done => Err(Stop::order()),
         place => Ok(place),
     }
@@ -171,7 +173,7 @@ fn repeated(
         items(field, more, within, out)?;
     }
     if out.json.len() == start {
-        // Numbers that stand together, but there are none.
+        // A packed field without numbers.
         out.json.truncate(before);
         return empty(field, depth, out);
     }
@@ -179,7 +181,7 @@ fn repeated(
     Ok(())
 }
 
-/// Writes the items in one field: one, or numbers that stand together.
+/// Writes the items in one occurrence of a field: one item, or packed numbers.
 #[inline]
 fn items(field: &FieldDef, held: Value<'_>, depth: usize, out: &mut Out<'_>) -> Written {
     let encoding = field.kind.encoding();
@@ -208,13 +210,13 @@ fn items(field: &FieldDef, held: Value<'_>, depth: usize, out: &mut Out<'_>) -> 
     }
 }
 
-/// The next value of the field, if it follows.
+/// The next value of the same field, if it follows.
 #[inline]
 fn run<'a>(field: &FieldDef, reader: &mut Reader<'a>) -> Result<Option<Value<'a>>, Stop> {
     if reader.rest().is_empty() {
         return Ok(None);
     }
-    // Nearly all are bytes, and not many.
+    // Usually the next value is a text or a message, and short.
     let mut ahead = *reader;
     match ahead.pair() {
         Some(pair) if pair.tag == field.tag && pair.tag & 7 == 2 => {
@@ -222,7 +224,7 @@ fn run<'a>(field: &FieldDef, reader: &mut Reader<'a>) -> Result<Option<Value<'a>
             *reader = ahead;
             Ok(Some(Value::Bytes(bytes)))
         }
-        // The number 0 is refused.
+        // Field number 0 is invalid.
         Some(pair) if pair.tag > 7 && pair.tag >> 3 != u16::from(field.number) => Ok(None),
         _ => slow_run(field, reader),
     }
@@ -240,7 +242,7 @@ fn slow_run<'a>(field: &FieldDef, reader: &mut Reader<'a>) -> Result<Option<Valu
     }
 }
 
-/// Writes a field that is there: its name and value, unless it is left out when it is empty.
+/// Writes a field that is present: its name and value, unless it is omitted when empty.
 fn single(field: &FieldDef, held: Value<'_>, depth: usize, out: &mut Out<'_>) -> Written {
     if field.has(flags::INLINE) {
         return fields(field.message(), held.bytes()?, depth, out);
@@ -248,7 +250,7 @@ fn single(field: &FieldDef, held: Value<'_>, depth: usize, out: &mut Out<'_>) ->
     if field.flags & (flags::OMIT_EMPTY | flags::OMIT_ZERO) != 0 {
         let pointer = field.has(flags::POINTER);
         let empty = match (field.kind, held) {
-            // What has no fields is a slice without items, or the zero time: pointers or not.
+            // A slice without items is empty, whether it is a pointer or not.
             (FieldKind::Bytes | FieldKind::StrList, Value::Bytes(bytes)) => bytes.is_empty(),
             (kind @ (FieldKind::Time | FieldKind::MicroTime), Value::Bytes(bytes)) => {
                 field.has(flags::OMIT_ZERO) && !pointer && special::time(kind, bytes)?.is_none()
@@ -273,15 +275,19 @@ fn value(field: &FieldDef, held: Value<'_>, depth: usize, out: &mut Out<'_>) -> 
         FieldKind::Message => message(field.message(), held.bytes()?, depth, out)?,
         FieldKind::Str => out.text(held.bytes()?),
         FieldKind::Bytes => text::base64(held.bytes()?, &mut out.json),
-        kind @ (FieldKind::Bool | FieldKind::I32 | FieldKind::I64) => integer(kind, held.varint()?, out),
+        kind @ (FieldKind::Bool | FieldKind::I32 | FieldKind::I64) => {
+            integer(kind, held.varint()?, out)
+        }
         FieldKind::F64 => match held {
             Value::Fixed64(bits) => text::float(f64::from_bits(bits), &mut out.json)?,
             _ => return Err(malformed("another encoding where a float should be").into()),
         },
-        kind @ (FieldKind::Time | FieldKind::MicroTime) => match special::time(kind, held.bytes()?)? {
-            Some(time) => text::quoted(&time.text(), &mut out.json),
-            None => out.put(b"null"),
-        },
+        kind @ (FieldKind::Time | FieldKind::MicroTime) => {
+            match special::time(kind, held.bytes()?)? {
+                Some(time) => text::quoted(&time.text(), &mut out.json),
+                None => out.put(b"null"),
+            }
+        }
         FieldKind::Duration => text::quoted(&special::duration(held.bytes()?)?, &mut out.json),
         FieldKind::Quantity => out.text(special::quantity(held.bytes()?)?),
         FieldKind::IntOrString => match special::int_or_text(held.bytes()?)? {
@@ -297,7 +303,7 @@ fn value(field: &FieldDef, held: Value<'_>, depth: usize, out: &mut Out<'_>) -> 
     Ok(())
 }
 
-/// Writes an integer or a bool of which these are the bits.
+/// Writes an integer or bool given by its bits.
 #[inline]
 fn integer(kind: FieldKind, bits: u64, out: &mut Out<'_>) {
     match kind {
@@ -334,7 +340,7 @@ fn strings(number: u32, mut reader: Reader<'_>, depth: usize, out: &mut Out<'_>)
     Ok(())
 }
 
-/// Writes a JSON schema, or what may stand instead of one.
+/// Writes a JSON schema, or one of its alternatives.
 fn props(field: &FieldDef, bytes: &[u8], depth: usize, out: &mut Out<'_>) -> Written {
     match special::schema(field.kind, bytes)?.ok_or_else(Stop::order)? {
         Schema::Null => out.put(b"null"),

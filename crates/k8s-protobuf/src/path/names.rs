@@ -1,8 +1,8 @@
-//! Names for errors.
+//! Names suggested in errors.
 
 use crate::schema::{MessageDef, flags};
 
-/// How many names an error has.
+/// The number of names in an error.
 const SHOWN: usize = 3;
 
 /// The names of a message's fields in JSON.
@@ -18,7 +18,7 @@ pub(super) fn all(def: &'static MessageDef) -> Vec<&'static str> {
     names
 }
 
-/// Those that are spelled most like this one, the nearest first.
+/// The names spelled most similarly, the nearest first.
 pub(super) fn near(names: &[&'static str], name: &str) -> Vec<&'static str> {
     let name: Vec<char> = name.chars().take(64).collect();
     let mut names: Vec<_> = names.iter().map(|found| (distance(&name, found), *found)).collect();
@@ -35,7 +35,7 @@ pub(super) fn listed(names: &[&str], last: &str) -> String {
     }
 }
 
-/// How many letters to change, add or take away, whatever their case.
+/// Edit distance, ignoring case.
 fn distance(a: &[char], b: &str) -> usize {
     let mut row: Vec<usize> = (0..=a.len()).collect();
     for b in b.chars() {

@@ -1,33 +1,34 @@
-//! From names to numbers.
+//! From names to field numbers.
 
 use super::{Leaf, Segment, Step, names, text};
 use crate::schema::{FieldDef, FieldKind, MessageDef, flags};
 use crate::{Error, Kind};
 
-/// What a path has led to.
+/// What a path has led to so far.
 enum Place {
     Message(&'static MessageDef),
-    /// A map of this field's kind of values.
+    /// A map with values of this field's kind.
     Map(&'static FieldDef),
-    /// An array of this field's kind of values.
+    /// An array with items of this field's kind.
     Array(&'static FieldDef),
-    /// Texts in a message: field 1.
+    /// Texts in a message, in field 1.
     Texts,
     Value(Leaf),
 }
 
-/// Finds the fields that the path names. A name where a key should be becomes one.
+/// Resolves the fields that the path names. A name where a key is expected becomes a key.
 pub(super) fn resolve(kind: Kind, segments: &mut [Segment]) -> Result<(Vec<Step>, Leaf), Error> {
     let (mut place, mut steps) = (Place::Message(kind.message()), Vec::new());
-    // After how many steps all that follows is in every object.
+    // After how many steps the rest is present in every object.
     let mut certain = 0;
     for at in 0..segments.len() {
         if let (Place::Map(_), Segment::Name(name)) = (&place, &segments[at]) {
             segments[at] = Segment::Key(name.clone());
         }
-        let problem = |problem: String| Error::Path { path: text::written(&segments[..=at]), problem };
+        let problem =
+            |problem: String| Error::Path { path: text::written(&segments[..=at]), problem };
         place = match (place, &segments[at]) {
-            // In JSON fields and keys are the same.
+            // JSON does not tell fields from keys.
             (Place::Message(def), Segment::Name(name) | Segment::Key(name)) => {
                 let Some(field) = find(def, name, &mut steps) else {
                     return Err(problem(unknown(kind, def, name, at == 0)));
@@ -42,11 +43,13 @@ pub(super) fn resolve(kind: Kind, segments: &mut [Segment]) -> Result<(Vec<Step>
                 match place {
                     Place::Value(leaf) => {
                         let pointer = field.has(flags::POINTER);
-                        let omitted = !pointer && field.flags & (flags::OMIT_EMPTY | flags::OMIT_ZERO) != 0;
-                        // Slices of bytes are pointers, but left out when they are empty.
                         let omitted =
-                            omitted || field.kind == FieldKind::Bytes && field.has(flags::OMIT_EMPTY);
-                        let implied = (!pointer && (!omitted || !is_scalar(field.kind))).then_some(certain);
+                            !pointer && field.flags & (flags::OMIT_EMPTY | flags::OMIT_ZERO) != 0;
+                        // Slices of bytes are pointers, but omitted when they are empty.
+                        let omitted = omitted
+                            || field.kind == FieldKind::Bytes && field.has(flags::OMIT_EMPTY);
+                        let implied =
+                            (!pointer && (!omitted || !is_scalar(field.kind))).then_some(certain);
                         Place::Value(Leaf { omitted, implied, ..leaf })
                     }
                     place => place,
@@ -74,13 +77,14 @@ pub(super) fn resolve(kind: Kind, segments: &mut [Segment]) -> Result<(Vec<Step>
     }
     match place {
         Place::Value(leaf) => Ok((steps, leaf)),
-        place => {
-            Err(Error::Path { path: text::written(segments), problem: format!("this is {}", what(&place)) })
-        }
+        place => Err(Error::Path {
+            path: text::written(segments),
+            problem: format!("this is {}", what(&place)),
+        }),
     }
 }
 
-/// The field with this name, after the steps to the message within that has it.
+/// The field with this name, after the steps into the inlined message that has it.
 fn find(def: &'static MessageDef, name: &str, steps: &mut Vec<Step>) -> Option<&'static FieldDef> {
     for field in def.fields {
         if !field.has(flags::INLINE) {
@@ -98,7 +102,7 @@ fn find(def: &'static MessageDef, name: &str, steps: &mut Vec<Step>) -> Option<&
     None
 }
 
-/// What a field with all its values is.
+/// The place of a field with all its values.
 fn of_field(field: &'static FieldDef) -> Result<Place, String> {
     if field.has(flags::MAP) {
         Ok(Place::Map(field))
@@ -109,28 +113,31 @@ fn of_field(field: &'static FieldDef) -> Result<Place, String> {
     }
 }
 
-/// What one value of a field is.
+/// The place of one value of a field.
 fn of_value(field: &'static FieldDef) -> Result<Place, String> {
     match field.kind {
         FieldKind::Message => Ok(Place::Message(field.message())),
         FieldKind::StrList => Ok(Place::Texts),
-        FieldKind::RawJson => Err("this is JSON of any form, which cannot be read field by field".to_owned()),
+        FieldKind::RawJson => {
+            Err("this is JSON of any form, which cannot be read field by field".to_owned())
+        }
         FieldKind::PropsOrArray | FieldKind::PropsOrBool | FieldKind::PropsOrStringArray => {
-            Err("this is a schema or something else, which cannot be read field by field".to_owned())
+            Err("this is a schema or something else, which cannot be read field by field"
+                .to_owned())
         }
         kind => Ok(Place::Value(value(kind))),
     }
 }
 
-/// A value that is there if it is in the bytes.
+/// A value that is present if it is in the bytes.
 fn value(kind: FieldKind) -> Leaf {
     Leaf { kind, omitted: false, implied: None }
 }
 
-/// Whether Go's `omitempty` leaves out the zero value: not so for structs.
+/// Whether Go's `omitempty` omits the zero value: not for structs.
 fn is_scalar(kind: FieldKind) -> bool {
     use FieldKind::{Bool, Bytes, F64, I32, I64, Str, Time};
-    // A time that is zero is null, which is as good as left out.
+    // A zero time is null, which counts as omitted.
     matches!(kind, Str | Bytes | Bool | I32 | I64 | F64 | Time)
 }
 
@@ -148,7 +155,9 @@ fn what(place: &Place) -> String {
 
 fn unknown(kind: Kind, def: &'static MessageDef, name: &str, first: bool) -> String {
     if first && matches!(name, "apiVersion" | "kind") {
-        return format!("the bytes do not say it again: all objects read with this path are {kind}");
+        return format!(
+            "the bytes do not say it again: all objects read with this path are {kind}"
+        );
     }
     let names = names::all(def);
     if names.is_empty() {

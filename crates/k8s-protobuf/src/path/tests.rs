@@ -18,7 +18,10 @@ fn found(kind: Kind, path: &str, message: &[u8]) -> Vec<String> {
     let mut found = Vec::new();
     let path = FieldPath::of(kind, path).unwrap();
     path.each(message, |value| found.push(value.text().into_owned())).unwrap();
-    assert_eq!(path.read(message).unwrap().map(|value| value.text().into_owned()).as_ref(), found.first());
+    assert_eq!(
+        path.read(message).unwrap().map(|value| value.text().into_owned()).as_ref(),
+        found.first()
+    );
     found
 }
 
@@ -111,8 +114,9 @@ fn what_is_not_in_the_bytes_is_what_json_says() {
     // A pointer on the way.
     assert_eq!(found(sets, "spec.updateStrategy.type", b""), [""; 0]);
     let pods = kind("v1", "Pod");
-    let probe =
-        |probe: Value| encoded(pods, &json!({ "spec": { "containers": [{ "livenessProbe": probe }] } }));
+    let probe = |probe: Value| {
+        encoded(pods, &json!({ "spec": { "containers": [{ "livenessProbe": probe }] } }))
+    };
     let port = "spec.containers[*].livenessProbe.httpGet.port";
     assert_eq!(found(pods, port, &probe(json!({ "tcpSocket": { "port": 7 } }))), [""; 0]);
     // spec { containers: [{ livenessProbe { handler { httpGet {} } } }] }
@@ -165,8 +169,14 @@ fn what_is_no_path_says_what_there_is() {
             "metadata.managedFields[*].fieldsV1: this is JSON of any form, which cannot be read field by field",
         ),
         ("", ": there must be a name at the beginning and after each dot, as in spec.nodeName"),
-        (".spec", ".spec: there must be a name at the beginning and after each dot, as in spec.nodeName"),
-        ("spec..x", "spec..x: there must be a name at the beginning and after each dot, as in spec.nodeName"),
+        (
+            ".spec",
+            ".spec: there must be a name at the beginning and after each dot, as in spec.nodeName",
+        ),
+        (
+            "spec..x",
+            "spec..x: there must be a name at the beginning and after each dot, as in spec.nodeName",
+        ),
         ("a[0]", "a[0]: in brackets must be * for all items, or a key in quotes"),
         ("a['b", "a['b: a key in brackets does not end"),
         ("a['b']c", "a['b']c: after a bracket must be a dot, another bracket or nothing"),
@@ -197,13 +207,18 @@ fn a_path_is_written_as_it_is_read() {
 #[test]
 fn bytes_that_are_broken_are_an_error() {
     let node = FieldPath::of(kind("v1", "Pod"), "spec.nodeName").unwrap();
-    for broken in [&b"\x12\x05\x52"[..], b"\x10\x01", b"\x12\x02\x50\x01", b"\x12\x03\x52\x02\xff"] {
+    for broken in [&b"\x12\x05\x52"[..], b"\x10\x01", b"\x12\x02\x50\x01", b"\x12\x03\x52\x02\xff"]
+    {
         assert!(node.read(broken).is_err(), "{broken:?}");
     }
 }
 
 /// Paths of all scalars in some JSON, with what stands there.
-pub(crate) fn scalars(value: &Value, path: &mut Vec<Segment>, out: &mut Vec<(Vec<Segment>, String)>) {
+pub(crate) fn scalars(
+    value: &Value,
+    path: &mut Vec<Segment>,
+    out: &mut Vec<(Vec<Segment>, String)>,
+) {
     match value {
         Value::Null => {}
         Value::Object(object) => {
@@ -283,8 +298,11 @@ fn all_that_json_has_is_found_by_its_path() {
             };
             let mut found = Vec::new();
             path.each(message, |value| found.push(value.text().into_owned())).unwrap();
-            let values: Vec<_> =
-                expected.iter().filter(|(path, _)| *path == segments).map(|(_, value)| value).collect();
+            let values: Vec<_> = expected
+                .iter()
+                .filter(|(path, _)| *path == segments)
+                .map(|(_, value)| value)
+                .collect();
             assert_eq!(found.iter().collect::<Vec<_>>(), values, "{name:?}: {path}");
             count += 1;
         }

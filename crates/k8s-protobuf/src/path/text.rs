@@ -1,4 +1,4 @@
-//! Paths as they are written.
+//! The text form of paths.
 
 use std::fmt;
 
@@ -11,7 +11,9 @@ pub(super) fn parse(path: &str) -> Result<Vec<Segment>, &'static str> {
     loop {
         let (name, after) = rest.split_at(rest.find(['.', '[']).unwrap_or(rest.len()));
         if name.is_empty() {
-            return Err("there must be a name at the beginning and after each dot, as in spec.nodeName");
+            return Err(
+                "there must be a name at the beginning and after each dot, as in spec.nodeName",
+            );
         }
         segments.push(Segment::Name(name.to_owned()));
         rest = after;
@@ -28,7 +30,7 @@ pub(super) fn parse(path: &str) -> Result<Vec<Segment>, &'static str> {
     }
 }
 
-/// What stands in brackets, and what follows them.
+/// The content of brackets, and the text after them.
 fn bracket(text: &str) -> Result<(Segment, &str), &'static str> {
     if let Some(after) = text.strip_prefix("*]") {
         return Ok((Segment::Each, after));

@@ -10,13 +10,13 @@ use crate::schema::FieldKind;
 use crate::special::{self, Moment};
 use crate::wire::{Reader, Value, lossy};
 
-/// A value that has nothing in it, borrowed from the bytes.
+/// A scalar value, borrowed from the bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Scalar<'a> {
     /// A text, or a quantity such as `500m`.
     Str(&'a str),
-    /// A text that is not UTF-8: servers take such from those who write protobuf.
+    /// A text that is not UTF-8: servers accept it from clients that write protobuf.
     NotUtf8(&'a [u8]),
     /// A boolean.
     Bool(bool),
@@ -46,8 +46,8 @@ pub enum Scalar<'a> {
 }
 
 impl<'a> Scalar<'a> {
-    /// The value as JSON has it, without quotes: times as `2026-11-21T16:40:35Z`, bytes as base64, a `U+FFFD` for each byte
-    /// that is not UTF-8.
+    /// The value as in JSON, without quotes: times as `2026-11-21T16:40:35Z`, bytes as base64,
+    /// `U+FFFD` for each byte that is not UTF-8.
     #[must_use]
     pub fn text(&self) -> Cow<'a, str> {
         match *self {
@@ -66,17 +66,17 @@ impl<'a> Scalar<'a> {
     }
 }
 
-/// What was found of a value: the last of each part of it.
+/// What was found of a value: the last occurrence of each part.
 #[derive(Default)]
 struct Found<'a> {
     /// Whether JSON has the value.
     there: bool,
     value: Option<Value<'a>>,
-    /// Of values that are messages.
+    /// Of values that are messages: their fields.
     parts: [Option<Value<'a>>; 3],
 }
 
-/// The value at the end of steps without a `[*]`, of which some were taken before.
+/// The value at the end of steps without a `[*]`, some of which were taken before.
 #[inline]
 pub(super) fn one<'a>(
     steps: &[Step],
@@ -101,7 +101,7 @@ fn find<'a>(
     let last = taken + 1 == steps.len();
     let mut fields = Reader::new(message);
     match step {
-        // Each part of a message that stands there in parts.
+        // Each part of a message that is split into parts.
         Step::Field(wanted) | Step::Each(wanted) => {
             while let Some((number, value)) = fields.next()? {
                 if number != u32::from(*wanted) {
@@ -114,7 +114,7 @@ fn find<'a>(
                 }
             }
         }
-        // The last of a key counts, all of it.
+        // The last entry of a key replaces those before.
         Step::Entry(wanted, key) => {
             while let Some((number, value)) = fields.next()? {
                 if number != u32::from(*wanted) {
@@ -129,7 +129,13 @@ fn find<'a>(
                     Some(value) if last => found.put(leaf, value)?,
                     None if last => {}
                     value => {
-                        find(steps, taken + 1, leaf, value.map_or(Ok(&[][..]), Value::bytes)?, found)?;
+                        find(
+                            steps,
+                            taken + 1,
+                            leaf,
+                            value.map_or(Ok(&[][..]), Value::bytes)?,
+                            found,
+                        )?;
                     }
                 }
             }
@@ -185,7 +191,7 @@ impl<'a> Found<'a> {
         self.there = true;
         self.value = Some(value);
         if let FieldKind::Quantity | FieldKind::IntOrString | FieldKind::Duration = leaf.kind {
-            // Messages that stand there several times are one.
+            // Several occurrences of a singular message are one message.
             for (part, new) in self.parts.iter_mut().zip(parts(value.bytes()?)?) {
                 *part = new.or(*part);
             }
@@ -199,7 +205,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// The fields 1 to 3 of a small message, the last of each.
+/// The last occurrences of the fields 1 to 3 of a small message.
 fn parts(message: &[u8]) -> Result<[Option<Value<'_>>; 3], Error> {
     let mut parts = [None; 3];
     let mut reader = Reader::new(message);
@@ -211,7 +217,7 @@ fn parts(message: &[u8]) -> Result<[Option<Value<'_>>; 3], Error> {
     Ok(parts)
 }
 
-/// The value as JSON has it; `None` for what is left out or `null`.
+/// The value as JSON has it; `None` if it is omitted or `null`.
 fn scalar<'a>(leaf: Leaf, found: &Found<'a>) -> Result<Option<Scalar<'a>>, Error> {
     if !found.there {
         return Ok(None);
@@ -235,7 +241,9 @@ fn scalar<'a>(leaf: Leaf, found: &Found<'a>) -> Result<Option<Scalar<'a>>, Error
                 Moment { seconds, micros: None } => Scalar::Time { seconds },
             }));
         }
-        FieldKind::Duration => return Ok(Some(Scalar::Duration { nanos: number(found.parts[0])? as i64 })),
+        FieldKind::Duration => {
+            return Ok(Some(Scalar::Duration { nanos: number(found.parts[0])? as i64 }));
+        }
         FieldKind::Quantity => {
             let text = Found::text(found.parts[0])?;
             return Ok(Some(if text == Scalar::Str("") { Scalar::Str("0") } else { text }));
@@ -247,7 +255,7 @@ fn scalar<'a>(leaf: Leaf, found: &Found<'a>) -> Result<Option<Scalar<'a>>, Error
                 _ => Err(malformed("neither an integer nor a string")),
             };
         }
-        // No path ends with these.
+        // No path ends with these kinds.
         _ => return Ok(None),
     };
     let zero = match scalar {

@@ -1,7 +1,7 @@
 //! Pairs of protobuf and JSON that Go made of the same objects.
 //!
-//! A few are checked in. `crates/k8s-protobuf/generator/corpus DIR` makes thousands; the tests find them with
-//! `K8S_PROTOBUF_CORPUS=DIR`.
+//! A few are checked in. `crates/k8s-protobuf/generator/corpus DIR` makes thousands; the tests find
+//! them with `K8S_PROTOBUF_CORPUS=DIR`.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,8 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    /// What it is, and its message. `None` if there is no such kind any more: of older versions' test data.
+    /// What it is, and its message. `None` if there is no such kind any more: of older versions'
+    /// test data.
     pub(crate) fn message(&self) -> Option<(Kind, &[u8])> {
         let envelope = Envelope::parse(&self.protobuf).expect("an envelope");
         match envelope.message() {
@@ -32,8 +33,8 @@ impl Pair {
         }
     }
 
-    /// The last second of the year 9999, which the corpus has many of, is too late for k8s-openapi: the same time two days
-    /// earlier, in both encodings.
+    /// The last second of the year 9999, which the corpus has many of, is too late for k8s-openapi:
+    /// the same time two days earlier, in both encodings.
     pub(crate) fn end_earlier(&mut self) {
         replace(&mut self.json, b"9999-12-31T23:59:59", b"9999-12-29T23:59:59");
         // As seconds, in protobuf's variable length.
@@ -89,8 +90,8 @@ fn read_pairs(mut bytes: &[u8], pairs: &mut Vec<Pair>) {
     }
 }
 
-/// `k8s.io/api`'s test data: of each version `<group.version.Kind>.{pb,json}`, and `.after_roundtrip.json` where what
-/// an older version wrote is read otherwise by this one.
+/// `k8s.io/api`'s test data: of each version `<group.version.Kind>.{pb,json}`, and
+/// `.after_roundtrip.json` where what an older version wrote is read otherwise by this one.
 fn read_testdata(directory: &Path, pairs: &mut Vec<Pair>) {
     for version in std::fs::read_dir(directory).expect("the test data of k8s.io/api") {
         let version = version.expect("a folder").path();

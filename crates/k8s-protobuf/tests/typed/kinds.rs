@@ -6,7 +6,8 @@ use serde::de::DeserializeOwned;
 
 use super::Kinds;
 
-/// Of each module the kinds that have lists, which are added with these, and after the semicolon those that have none.
+/// Of each module the kinds that have lists, which are added with these, and after the semicolon
+/// those that have none.
 macro_rules! kinds {
     ($($($module:ident)::+ { $($listed:ident)*; $($single:ident)* })*) => {
         pub(crate) fn all() -> Kinds {

@@ -71,13 +71,20 @@ async fn the_current_context_is_used_and_flags_override_it() {
 async fn a_missing_kubeconfig_is_named() {
     let file = PathBuf::from("/nowhere/kube.yaml");
     let error = with_file(&file).config(&Environment::default()).await.unwrap_err();
-    assert!(error.to_string().starts_with("cannot read the kubeconfig /nowhere/kube.yaml: "), "{error}");
+    assert!(
+        error.to_string().starts_with("cannot read the kubeconfig /nowhere/kube.yaml: "),
+        "{error}"
+    );
 }
 
 #[tokio::test]
 async fn a_malformed_kubeconfig_is_named_and_never_quoted() {
-    for text in ["clusters: {token: s3cret", "clusters:\n- nonsense s3cret\n", "kind: [s3cret]\n", "- s3cret"]
-    {
+    for text in [
+        "clusters: {token: s3cret",
+        "clusters:\n- nonsense s3cret\n",
+        "kind: [s3cret]\n",
+        "- s3cret",
+    ] {
         let (_folder, file) = written(text);
         let error = with_file(&file).config(&Environment::default()).await.unwrap_err();
         assert!(matches!(error, ConnectError::Malformed { .. }), "{error:?}");
@@ -101,7 +108,10 @@ async fn wrong_names_are_answered_with_the_right_ones() {
         ),
         (ConnectionArgs { user: Some("x".into()), ..with_file(&file) }, "no user \"x\"; it has me"),
         (ConnectionArgs { server: Some("http://a b".into()), ..with_file(&file) }, "--server: "),
-        (ConnectionArgs { impersonate_groups: vec!["g".into()], ..with_file(&file) }, "together with --as"),
+        (
+            ConnectionArgs { impersonate_groups: vec!["g".into()], ..with_file(&file) },
+            "together with --as",
+        ),
     ] {
         let error = args.config(&Environment::default()).await.unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
@@ -122,7 +132,8 @@ async fn the_environment_is_searched_as_kubectl_does_it() {
 
     fs::create_dir(folder.path().join(".kube")).unwrap();
     fs::copy(&file, folder.path().join(".kube/config")).unwrap();
-    let environment = Environment { home: Some(folder.path().to_owned()), ..Environment::default() };
+    let environment =
+        Environment { home: Some(folder.path().to_owned()), ..Environment::default() };
     assert_eq!(args.config(&environment).await.unwrap().default_namespace, "web");
 
     let empty = Environment { home: Some(PathBuf::from("/nowhere")), ..Environment::default() };
@@ -136,7 +147,10 @@ async fn the_environment_is_searched_as_kubectl_does_it() {
 
 #[test]
 fn tokens_stay_out_of_debug_output() {
-    let args = ConnectionArgs { token: Some(Token::from("s3cret".to_owned())), ..ConnectionArgs::default() };
+    let args = ConnectionArgs {
+        token: Some(Token::from("s3cret".to_owned())),
+        ..ConnectionArgs::default()
+    };
     assert!(!format!("{args:?}").contains("s3cret"));
 }
 

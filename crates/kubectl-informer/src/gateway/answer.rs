@@ -34,8 +34,8 @@ impl List {
     /// `{"apiVersion":"v1","kind":"List","metadata":{…},"items":[…]}`, written while it is sent.
     ///
     /// # Errors
-    /// When one of the first objects cannot be written. If it is a later one the body ends with an error, and with it the
-    /// connection: a list is never short of an object without a word.
+    /// When one of the first objects cannot be written. If it is a later one the body ends with an
+    /// error, and with it the connection: a list is never short of an object without a word.
     pub(super) fn into_response(self, metrics: &Metrics) -> Result<Response, Refusal> {
         let mut metadata = json!({"resourceVersion": self.version});
         if let Some(next) = &self.next {
@@ -44,7 +44,8 @@ impl List {
         let head = format!(r#"{{"apiVersion":"v1","kind":"List","metadata":{metadata},"items":["#);
         let unwritable = metrics.unwritable().clone();
         let items = self.items.into_iter();
-        let mut items = Items { resource: self.resource, items, begun: false, ended: false, unwritable };
+        let mut items =
+            Items { resource: self.resource, items, begun: false, ended: false, unwritable };
         let first = items.chunk(head.into_bytes())?;
         let chunks = stream::unfold((Some(first), items), |(first, mut items)| async move {
             let chunk = match first {
@@ -91,7 +92,11 @@ impl Items {
 ///
 /// # Errors
 /// When it cannot be written.
-pub(super) fn object(resource: &Resource, object: &Object, metrics: &Metrics) -> Result<Response, Refusal> {
+pub(super) fn object(
+    resource: &Resource,
+    object: &Object,
+    metrics: &Metrics,
+) -> Result<Response, Refusal> {
     let mut text = Vec::new();
     write_object(&mut text, resource, object, metrics.unwritable())?;
     text.push(b'\n');
@@ -113,7 +118,8 @@ pub(super) fn warn_if_behind(response: &mut Response, state: &InformerState) {
     }
 }
 
-/// Appends an object. Servers do not send what cannot be written; if one does, whoever asks is told.
+/// Appends an object. Servers do not send what cannot be written; if one does, whoever asks is
+/// told.
 fn write_object(
     text: &mut Vec<u8>,
     resource: &Resource,
@@ -141,7 +147,10 @@ fn json_response(body: Body) -> Response {
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     // Nothing that a browser should guess at or keep.
-    headers.insert(HeaderName::from_static("x-content-type-options"), HeaderValue::from_static("nosniff"));
+    headers.insert(
+        HeaderName::from_static("x-content-type-options"),
+        HeaderValue::from_static("nosniff"),
+    );
     headers.insert(http::header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use informer::Resource;
+use informer::UnknownResource;
 use informer::discovery::{ApiResourceInfo, Discovery};
-use informer::error::UnknownResource;
 use kube::Client;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
@@ -14,7 +14,8 @@ use tokio::time::Instant;
 use super::GatewayOptions;
 use super::refusal::Refusal;
 
-/// How long an unknown name is answered from memory before the server is asked again: it may be new.
+/// How long an unknown name is answered from memory before the server is asked again: it may be
+/// new.
 const REFRESH_AFTER: Duration = Duration::from_secs(2);
 /// How long discovery may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -72,7 +73,8 @@ impl Catalog {
         self.loaded(None).await.map(drop)
     }
 
-    /// What the server has; if `older_than` is given, not what was known then, unless that is fresh.
+    /// What the server has; if `older_than` is given, not what was known then, unless that is
+    /// fresh.
     async fn loaded(&self, older_than: Option<Instant>) -> Result<Loaded, Refusal> {
         let mut slot = self.loaded.lock().await;
         if let Some(loaded) = &*slot {
@@ -82,9 +84,11 @@ impl Catalog {
             }
         }
         let fetched = tokio::time::timeout(TIMEOUT, Discovery::fetch(&self.client)).await;
-        let discovery = fetched.map_err(|_| Refusal::unavailable("the API server does not answer"))??;
+        let discovery =
+            fetched.map_err(|_| Refusal::unavailable("the API server does not answer"))??;
         let named = self.allow.iter().filter(|it| *it != EVERYTHING);
-        let allowed = named.filter_map(|it| discovery.find_by_arg(it).ok()).map(|it| identity(&it.resource));
+        let allowed =
+            named.filter_map(|it| discovery.find_by_arg(it).ok()).map(|it| identity(&it.resource));
         let loaded = Loaded {
             allowed: Arc::new(allowed.collect()),
             discovery: Arc::new(discovery),
@@ -102,7 +106,10 @@ impl Catalog {
     /// Suggesting what may not be asked for would not help.
     fn without_forbidden(&self, mut unknown: UnknownResource, loaded: &Loaded) -> UnknownResource {
         let is_open = |it: &String| {
-            loaded.discovery.find_by_arg(it).is_ok_and(|it| self.is_allowed(&it.resource, &loaded.allowed))
+            loaded
+                .discovery
+                .find_by_arg(it)
+                .is_ok_and(|it| self.is_allowed(&it.resource, &loaded.allowed))
         };
         unknown.suggestions.retain(is_open);
         unknown

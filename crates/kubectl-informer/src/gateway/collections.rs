@@ -1,4 +1,5 @@
-//! The informers behind the answers: started by the first request, shared, bounded in number, let go when idle.
+//! The informers behind the answers: started by the first request, shared, bounded in number, let
+//! go when idle.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use tokio::sync::Mutex;
 use super::GatewayOptions;
 use super::refusal::Refusal;
 use crate::object::Object;
-use crate::probe;
+use crate::refused::refused;
 
 /// How often a discovery must have said that a resource is gone before the gateway says so.
 const ABSENT_FOR_GOOD: u32 = 3;
@@ -67,18 +68,20 @@ impl Collections {
         let lister = tokio::select! {
             synced = informer.synced_within(self.sync_timeout) => synced.map_err(refusal)?,
             // Waiting would not help.
-            refused = probe::refused(self.factory.client(), &informer) => {
-                return Err(Refusal::passed_on(refused.code, &refused.body));
-            }
+            refused = refused(&informer) => return Err(Refusal::passed_on(&refused)),
         };
-        if let InformerState::Unavailable { absent: ABSENT_FOR_GOOD.., cause, .. } = lister.state() {
+        if let InformerState::Unavailable { absent: ABSENT_FOR_GOOD.., cause, .. } = lister.state()
+        {
             let name = resource.group_resource();
             return Err(Refusal::not_found(format!("the server no longer has {name}: {cause}")));
         }
         Ok(Synced { lister, _user: user })
     }
 
-    async fn acquire(&self, resource: &Resource) -> Result<(SharedInformer<Object>, Arc<()>), Refusal> {
+    async fn acquire(
+        &self,
+        resource: &Resource,
+    ) -> Result<(SharedInformer<Object>, Arc<()>), Refusal> {
         let now = tokio::time::Instant::now().into_std();
         let mut held = self.held.lock().await;
         if let Some(known) = held.get_mut(resource) {
@@ -100,7 +103,8 @@ impl Collections {
         if let Some(namespace) = self.namespace.as_ref().filter(|_| resource.namespaced) {
             options = options.namespace(namespace);
         }
-        let informer = self.factory.informer_as::<Object>(resource.clone(), options).map_err(refusal)?;
+        let informer =
+            self.factory.informer_as::<Object>(resource.clone(), options).map_err(refusal)?;
         let users = Arc::new(());
         let user = Arc::clone(&users);
         held.insert(resource.clone(), Held { informer: informer.clone(), used: now, users });

@@ -12,7 +12,11 @@ use super::query::MAX_QUERY_BYTES;
 use super::refusal::Refusal;
 
 /// Lets a request through, or answers it; counts the answer.
-pub(super) async fn guard(State(gateway): State<Gateway>, request: Request, next: Next) -> Response {
+pub(super) async fn guard(
+    State(gateway): State<Gateway>,
+    request: Request,
+    next: Next,
+) -> Response {
     let inner = &gateway.inner;
     let response = match check(&request, &inner.options.allowed_hosts) {
         Ok(()) => next.run(request).await,
@@ -33,18 +37,19 @@ fn check(request: &Request<Body>, allowed_hosts: &[String]) -> Result<(), Refusa
     // A request to a proxy names the host in the URL.
     let host = request.uri().authority().map(http::uri::Authority::as_str).or(host);
     if !is_probe && !is_allowed_host(host.unwrap_or_default(), allowed_hosts) {
-        let message =
-            "the gateway does not answer to this host name; add it with --allowed-hosts if it is right";
+        let message = "the gateway does not answer to this host name; add it with --allowed-hosts if it is right";
         return Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, message));
     }
     if request.uri().query().is_some_and(|it| it.len() > MAX_QUERY_BYTES) {
-        return Err(Refusal::bad_request(format!("the query is longer than {MAX_QUERY_BYTES} bytes")));
+        return Err(Refusal::bad_request(format!(
+            "the query is longer than {MAX_QUERY_BYTES} bytes"
+        )));
     }
     Ok(())
 }
 
-/// Whether a `Host` header names this machine, or a name that was allowed: a page in a browser must not reach the
-/// gateway by a name of its own (DNS rebinding).
+/// Whether a `Host` header names this machine, or a name that was allowed: a page in a browser must
+/// not reach the gateway by a name of its own (DNS rebinding).
 pub(super) fn is_allowed_host(host: &str, allowed: &[String]) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
@@ -54,7 +59,8 @@ pub(super) fn is_allowed_host(host: &str, allowed: &[String]) -> bool {
     let is_loopback = name == "localhost"
         || name.ends_with(".localhost")
         || name.parse::<std::net::IpAddr>().is_ok_and(|it| it.is_loopback());
-    is_loopback || allowed.iter().any(|it| it.eq_ignore_ascii_case(&name) || it.eq_ignore_ascii_case(host))
+    is_loopback
+        || allowed.iter().any(|it| it.eq_ignore_ascii_case(&name) || it.eq_ignore_ascii_case(host))
 }
 
 #[cfg(test)]

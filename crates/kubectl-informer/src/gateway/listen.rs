@@ -12,7 +12,8 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-/// How long to wait after a connection could not be accepted, for want of file descriptors most likely.
+/// How long to wait after a connection could not be accepted, for want of file descriptors most
+/// likely.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
 /// What clients may take.
@@ -30,7 +31,8 @@ impl Default for Limits {
     }
 }
 
-/// Serves until `stop` resolves, then lets running requests end; dropping the future ends them at once.
+/// Serves until `stop` resolves, then lets running requests end; dropping the future ends them at
+/// once.
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
@@ -110,7 +112,8 @@ mod tests {
         let mut slow = TcpStream::connect(&address).await.unwrap();
         slow.write_all(b"GET / HTTP/1.1\r\nHost: loc").await.unwrap();
         let mut answer = Vec::new();
-        let closed = tokio::time::timeout(Duration::from_secs(60), slow.read_to_end(&mut answer)).await;
+        let closed =
+            tokio::time::timeout(Duration::from_secs(60), slow.read_to_end(&mut answer)).await;
         assert!(closed.is_ok(), "still open after twice the time that it may take");
         assert!(!String::from_utf8_lossy(&answer).contains("200 OK"));
         drop(stop);
@@ -125,8 +128,12 @@ mod tests {
         let mut second = TcpStream::connect(&address).await.unwrap();
         second.write_all(REQUEST).await.unwrap();
         let mut answer = Vec::new();
-        let early = tokio::time::timeout(Duration::from_millis(50), second.read_to_end(&mut answer)).await;
-        assert!(early.is_err() && answer.is_empty(), "the second connection was served beside the first");
+        let early =
+            tokio::time::timeout(Duration::from_millis(50), second.read_to_end(&mut answer)).await;
+        assert!(
+            early.is_err() && answer.is_empty(),
+            "the second connection was served beside the first"
+        );
         drop(first);
         second.read_to_end(&mut answer).await.unwrap();
         assert!(String::from_utf8_lossy(&answer).contains("200 OK"));

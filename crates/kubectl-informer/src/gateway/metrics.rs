@@ -3,7 +3,7 @@
 use std::fmt;
 
 use http::StatusCode;
-use informer::status::Counters;
+use informer::Counters;
 use informer::{InformerState, SharedInformerFactory, Status};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
@@ -26,7 +26,11 @@ impl Metrics {
     pub(super) fn new(factory: SharedInformerFactory) -> Self {
         let mut registry = Registry::default();
         let requests = Family::default();
-        registry.register("gateway_http_requests", "HTTP requests answered, by code", requests.clone());
+        registry.register(
+            "gateway_http_requests",
+            "HTTP requests answered, by code",
+            requests.clone(),
+        );
         let unwritable = Counter::default();
         registry.register(
             "gateway_unwritable_objects",
@@ -78,15 +82,24 @@ const STATES: [&str; 7] =
 impl Collector for Informers {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let statuses = self.0.statuses();
-        let labels =
-            |status: &Status| [("resource", status.resource.clone()), ("scope", status.scope.clone())];
+        let labels = |status: &Status| {
+            [("resource", status.resource.clone()), ("scope", status.scope.clone())]
+        };
 
-        let mut collections =
-            encoder.encode_descriptor("informer_collections", "Collections held", None, MetricType::Gauge)?;
+        let mut collections = encoder.encode_descriptor(
+            "informer_collections",
+            "Collections held",
+            None,
+            MetricType::Gauge,
+        )?;
         collections.encode_gauge(&i64::try_from(statuses.len()).unwrap_or(i64::MAX))?;
 
-        let mut objects =
-            encoder.encode_descriptor("informer_objects", "Objects in the store", None, MetricType::Gauge)?;
+        let mut objects = encoder.encode_descriptor(
+            "informer_objects",
+            "Objects in the store",
+            None,
+            MetricType::Gauge,
+        )?;
         for status in &statuses {
             let count = i64::try_from(status.objects).unwrap_or(i64::MAX);
             ConstGauge::new(count).encode(objects.encode_family(&labels(status))?)?;
@@ -118,7 +131,8 @@ impl Collector for Informers {
         for Counted(name, help, read) in COUNTERS {
             let mut counter = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
             for status in &statuses {
-                ConstCounter::new(read(&status.counters)).encode(counter.encode_family(&labels(status))?)?;
+                ConstCounter::new(read(&status.counters))
+                    .encode(counter.encode_family(&labels(status))?)?;
             }
         }
         Ok(())

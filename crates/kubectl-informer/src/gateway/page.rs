@@ -78,7 +78,8 @@ impl Pages {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let lifetime = self.lifetime;
         kept.snapshots.retain(|it| now.saturating_duration_since(it.used) <= lifetime);
-        let of_token = |it: &Entry| it.id == token.id && it.snapshot.version().to_string() == token.version;
+        let of_token =
+            |it: &Entry| it.id == token.id && it.snapshot.version().to_string() == token.version;
         let at = kept.snapshots.iter().position(of_token).ok_or(NoPage::Gone)?;
         if kept.snapshots[at].request != request {
             return Err(NoPage::OtherRequest);
@@ -124,28 +125,39 @@ impl FromStr for Token {
         } else {
             ObjectKey::namespaced(namespace, name)
         };
-        Ok(Self { id: u64::from_str_radix(id, 16).map_err(|_| ())?, version: version.to_owned(), after })
+        Ok(Self {
+            id: u64::from_str_radix(id, 16).map_err(|_| ())?,
+            version: version.to_owned(),
+            after,
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use informer::store::Store;
+    use informer_core::Pipeline;
 
     use super::*;
 
     fn snapshot() -> Snapshot<Object> {
-        Store::new().reader().snapshot()
+        Pipeline::new().reader().snapshot()
     }
 
     fn token(id: u64) -> Token {
-        Token { id, version: snapshot().version().to_string(), after: ObjectKey::namespaced("a", "b") }
+        Token {
+            id,
+            version: snapshot().version().to_string(),
+            after: ObjectKey::namespaced("a", "b"),
+        }
     }
 
     #[test]
     fn tokens_survive_urls() {
-        for key in [ObjectKey::namespaced("default", "web-0"), ObjectKey::cluster("system:node+&ü.x")] {
-            let token = Token { id: 77, version: "123456789012345678901234567890".to_owned(), after: key };
+        for key in
+            [ObjectKey::namespaced("default", "web-0"), ObjectKey::cluster("system:node+&ü.x")]
+        {
+            let token =
+                Token { id: 77, version: "123456789012345678901234567890".to_owned(), after: key };
             let text = token.to_string();
             assert!(text.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'.'), "{text}");
             assert_eq!(text.parse(), Ok(token));

@@ -1,6 +1,6 @@
 //! What the query of a list asks for.
 
-use informer::selector::{FieldSelector, LabelSelector, ParseSelectorError};
+use informer::{FieldSelector, LabelSelector, ParseSelectorError};
 
 /// The longest query that is read, in bytes.
 pub(super) const MAX_QUERY_BYTES: usize = 8 * 1024;
@@ -36,9 +36,9 @@ impl ListQuery {
                 "namespace" => once(&mut parsed.namespace, "namespace", value.into_owned())?,
                 "continue" => once(&mut parsed.continues, "continue", value.into_owned())?,
                 "limit" => {
-                    let limit: usize = value
-                        .parse()
-                        .map_err(|_| format!("limit={value}: expected a number of objects, 0 for all"))?;
+                    let limit: usize = value.parse().map_err(|_| {
+                        format!("limit={value}: expected a number of objects, 0 for all")
+                    })?;
                     once(&mut parsed.limit, "limit", limit)?;
                 }
                 "watch" => {
@@ -50,8 +50,9 @@ impl ListQuery {
                 other => match other.strip_prefix("labels[").and_then(|it| it.strip_suffix(']')) {
                     Some(label) => {
                         let labels = LabelSelector::everything().with_equal(label, &value);
-                        parsed
-                            .and_labels(labels.map_err(|error| format!("labels[{label}]={value}: {error}"))?);
+                        parsed.and_labels(
+                            labels.map_err(|error| format!("labels[{label}]={value}: {error}"))?,
+                        );
                     }
                     None => return Err(unknown(other)),
                 },
@@ -64,7 +65,8 @@ impl ListQuery {
         Ok(parsed)
     }
 
-    /// What is asked for, without where the page begins and ends: pages of one token must agree in it.
+    /// What is asked for, without where the page begins and ends: pages of one token must agree in
+    /// it.
     pub(super) fn identity(&self) -> String {
         let namespace = self.namespace.as_deref().unwrap_or_default();
         format!("{namespace}?{}&{}", self.labels, self.fields)
@@ -107,7 +109,10 @@ mod tests {
         assert_eq!((query.namespace.as_deref(), query.limit), (Some("shop"), Some(5)));
         assert_eq!(query.continues.as_deref(), Some("t"));
         assert_eq!(ListQuery::parse("").unwrap(), ListQuery::default());
-        assert_eq!(ListQuery::parse("limit=0&namespace=&continue=&&").unwrap(), ListQuery::default());
+        assert_eq!(
+            ListQuery::parse("limit=0&namespace=&continue=&&").unwrap(),
+            ListQuery::default()
+        );
     }
 
     #[test]

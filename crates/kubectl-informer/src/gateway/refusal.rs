@@ -4,8 +4,9 @@ use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, StatusCode};
+use informer::UnknownResource;
 use informer::discovery::DiscoveryError;
-use informer::error::UnknownResource;
+use informer::source::Failure;
 use serde_json::json;
 
 /// Why a request is not answered.
@@ -55,18 +56,12 @@ impl Refusal {
     }
 
     /// The API server's own refusal, passed on.
-    pub(super) fn passed_on(code: StatusCode, body: &[u8]) -> Self {
-        #[derive(serde::Deserialize)]
-        struct Told {
-            message: String,
-            #[serde(default)]
-            reason: String,
-        }
-        let refusal = Self::new(code, code.canonical_reason().unwrap_or("refused by the API server"));
-        match serde_json::from_slice(body) {
-            Ok(Told { message, reason }) if !reason.is_empty() => Self { message, reason, ..refusal },
-            Ok(Told { message, .. }) => Self { message, ..refusal },
-            Err(_) => refusal,
+    pub(super) fn passed_on(failure: &Failure) -> Self {
+        let code = failure.code.and_then(|code| StatusCode::from_u16(code).ok());
+        let refusal = Self::new(code.unwrap_or(StatusCode::BAD_GATEWAY), failure.message.clone());
+        match failure.reason.is_empty() {
+            true => refusal,
+            false => Self { reason: failure.reason.clone(), ..refusal },
         }
     }
 }

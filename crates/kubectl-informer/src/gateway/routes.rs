@@ -10,8 +10,7 @@ use axum::routing::get;
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
 use http::{StatusCode, Uri};
-use informer::store::Entry;
-use informer::{ObjectKey, Resource, Selection, Snapshot};
+use informer::{ObjectKey, Resource, Selection};
 use serde::de::DeserializeOwned;
 
 use super::answer::{List, object, warn_if_behind};
@@ -19,7 +18,7 @@ use super::page::{NoPage, Token};
 use super::query::ListQuery;
 use super::refusal::Refusal;
 use super::{Gateway, guard, metrics};
-use crate::object::{Fields, Object};
+use crate::object::Object;
 
 const HELP: &str = "\
 GET /{name}                                  a list: a name as kubectl knows it (pods, deploy, Node, widgets.example.com)
@@ -55,21 +54,27 @@ impl<N: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Names<N
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
         let names = Path::from_request_parts(parts, state).await;
-        names.map(|Path(it)| Self(it)).map_err(|rejection| Refusal::bad_request(rejection.body_text()))
+        names
+            .map(|Path(it)| Self(it))
+            .map_err(|rejection| Refusal::bad_request(rejection.body_text()))
     }
 }
 
 async fn ready(State(gateway): State<Gateway>) -> Response {
     match gateway.inner.catalog.check().await {
         Ok(()) => "ok\n".into_response(),
-        Err(refusal) => (StatusCode::SERVICE_UNAVAILABLE, format!("{}\n", refusal.message)).into_response(),
+        Err(refusal) => {
+            (StatusCode::SERVICE_UNAVAILABLE, format!("{}\n", refusal.message)).into_response()
+        }
     }
 }
 
 async fn show_metrics(State(gateway): State<Gateway>) -> Response {
     match gateway.inner.metrics.encode() {
         Ok(text) => ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response(),
-        Err(error) => Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+        Err(error) => {
+            Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response()
+        }
     }
 }
 
@@ -107,7 +112,13 @@ async fn cluster_object(
 
 async fn namespaced_object(
     State(gateway): State<Gateway>,
-    Names((group, version, plural, namespace, name)): Names<(String, String, String, String, String)>,
+    Names((group, version, plural, namespace, name)): Names<(
+        String,
+        String,
+        String,
+        String,
+        String,
+    )>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refusal> {
     let resource = exact(&gateway, &group, &version, &plural).await?;
@@ -119,7 +130,12 @@ async fn namespaced_object(
     one(&gateway, resource, &namespace, &name, query).await
 }
 
-async fn exact(gateway: &Gateway, group: &str, version: &str, plural: &str) -> Result<Resource, Refusal> {
+async fn exact(
+    gateway: &Gateway,
+    group: &str,
+    version: &str,
+    plural: &str,
+) -> Result<Resource, Refusal> {
     let group = if group == "core" { "" } else { group };
     gateway.inner.catalog.resource(|discovery| discovery.require(group, version, plural)).await
 }
@@ -147,11 +163,18 @@ async fn one(
     Ok(response)
 }
 
-async fn list(gateway: &Gateway, resource: Resource, query: Option<String>) -> Result<Response, Refusal> {
-    let query = ListQuery::parse(query.as_deref().unwrap_or_default()).map_err(Refusal::bad_request)?;
+async fn list(
+    gateway: &Gateway,
+    resource: Resource,
+    query: Option<String>,
+) -> Result<Response, Refusal> {
+    let query =
+        ListQuery::parse(query.as_deref().unwrap_or_default()).map_err(Refusal::bad_request)?;
     if query.namespace.is_some() && !resource.namespaced {
-        let message =
-            format!("{} do not live in namespaces; leave out namespace=", resource.group_resource());
+        let message = format!(
+            "{} do not live in namespaces; leave out namespace=",
+            resource.group_resource()
+        );
         return Err(Refusal::bad_request(message));
     }
     if resource.namespaced {
@@ -164,16 +187,18 @@ async fn list(gateway: &Gateway, resource: Resource, query: Option<String>) -> R
         None => (synced.lister.snapshot(), None),
         Some(text) => {
             let token: Token = text.parse().map_err(|()| {
-                Refusal::bad_request("continue=: this is no token; pass on metadata.continue as it is")
+                Refusal::bad_request(
+                    "continue=: this is no token; pass on metadata.continue as it is",
+                )
             })?;
             let snapshot = gateway.inner.pages.find(&token, &request, now).map_err(no_page)?;
             (snapshot, Some(token))
         }
     };
-    let fields = Fields::new(&query.fields, &resource);
-    let mut page = Page { query: &query, fields, items: Vec::new(), last: None, more: false };
-    page.fill(&snapshot, token.as_ref().map(|it| &it.after));
-    let Page { items, last, more, .. } = page;
+    let selection = Selection::new(snapshot.clone(), query.namespace.clone(), query.labels.clone())
+        .with_fields(&resource, &query.fields);
+    let Page { items, last, more } =
+        Page::of(&selection, token.as_ref().map(|it| &it.after), query.limit);
     let version = snapshot.version().to_string();
     let next = last.filter(|_| more).map(|after| {
         let id = match &token {
@@ -182,58 +207,42 @@ async fn list(gateway: &Gateway, resource: Resource, query: Option<String>) -> R
         };
         Token { id, version: version.clone(), after }.to_string()
     });
-    let mut response = List { resource, version, items, next }.into_response(&gateway.inner.metrics)?;
+    let mut response =
+        List { resource, version, items, next }.into_response(&gateway.inner.metrics)?;
     warn_if_behind(&mut response, &synced.lister.state());
     Ok(response)
 }
 
-/// A page while it is filled.
-struct Page<'a> {
-    query: &'a ListQuery,
-    fields: Fields,
+/// A part of what is selected.
+struct Page {
     items: Vec<Arc<Object>>,
-    /// The key of the last item.
+    /// The key of the last item, if the page is full.
     last: Option<ObjectKey>,
     /// Whether something matches after the last item.
     more: bool,
 }
 
-impl Page<'_> {
-    /// Takes what matches after `after`, up to the limit.
-    fn fill(&mut self, snapshot: &Snapshot<Object>, after: Option<&ObjectKey>) {
-        let namespace = self.query.namespace.as_deref();
-        match (after, namespace) {
-            (Some(after), namespace) => {
-                let rest = snapshot.after(after);
-                self.take(rest.take_while(|it| namespace.is_none_or(|wanted| it.key.namespace() == wanted)));
+impl Page {
+    /// What is selected after `after`, up to the limit.
+    fn of(selection: &Selection<Object>, after: Option<&ObjectKey>, limit: Option<usize>) -> Self {
+        let mut page = Self { items: Vec::new(), last: None, more: false };
+        let limit = limit.unwrap_or(usize::MAX);
+        let entries = match after {
+            Some(after) => selection.entries_after(after),
+            None => selection.entries(),
+        };
+        for entry in entries {
+            if page.items.len() == limit {
+                page.more = true;
+                break;
             }
-            (None, _) if !self.query.labels.is_everything() => {
-                // Uses a label index where there is one.
-                let namespace = self.query.namespace.clone();
-                let selection = Selection::new(snapshot.clone(), namespace, self.query.labels.clone());
-                self.take(selection.entries());
-            }
-            (None, Some(namespace)) => self.take(snapshot.namespace(namespace)),
-            (None, None) => self.take(snapshot.iter()),
-        }
-    }
-
-    fn take<'e>(&mut self, entries: impl Iterator<Item = Entry<'e, Object>>) {
-        let limit = self.query.limit.unwrap_or(usize::MAX);
-        let (labels, fields) = (&self.query.labels, &self.fields);
-        let selected =
-            |object: &Object| labels.matches(|key| object.label(key)) && fields.match_object(object);
-        for entry in entries.filter(|it| selected(it.object())) {
-            if self.items.len() == limit {
-                self.more = true;
-                return;
-            }
-            self.items.push(Arc::clone(entry.object()));
+            page.items.push(Arc::clone(entry.object()));
             // The key is only needed for a token.
-            if self.items.len() == limit {
-                self.last = Some(entry.key.clone());
+            if page.items.len() == limit {
+                page.last = Some(entry.key.clone());
             }
         }
+        page
     }
 }
 

@@ -7,7 +7,8 @@ use axum::body::Body;
 use futures_util::future::join_all;
 use http::{Method, Request, StatusCode};
 use http_body_util::BodyExt;
-use informer::decode::Wire;
+use informer::decode::Encoding;
+use informer::source::{Failure, FailureKind};
 use informer_testkit::{TestServer, Verb, generate};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -33,7 +34,12 @@ impl Answer {
     /// The names of the items, which must be a `List`.
     fn names(&self) -> Vec<String> {
         let list = self.json();
-        assert_eq!((&list["apiVersion"], &list["kind"]), (&json!("v1"), &json!("List")), "{}", self.text);
+        assert_eq!(
+            (&list["apiVersion"], &list["kind"]),
+            (&json!("v1"), &json!("List")),
+            "{}",
+            self.text
+        );
         assert!(list["metadata"]["resourceVersion"].as_str().is_some_and(|it| !it.is_empty()));
         let items = list["items"].as_array().unwrap();
         items.iter().map(|it| it["metadata"]["name"].as_str().unwrap().to_owned()).collect()
@@ -44,7 +50,12 @@ impl Answer {
         let status = self.json();
         assert_eq!(self.code.as_u16(), code, "{}", self.text);
         assert_eq!(status["kind"], "Status", "{}", self.text);
-        assert_eq!((&status["code"], &status["reason"]), (&json!(code), &json!(reason)), "{}", self.text);
+        assert_eq!(
+            (&status["code"], &status["reason"]),
+            (&json!(code), &json!(reason)),
+            "{}",
+            self.text
+        );
         assert_eq!(status["status"], "Failure");
         status["message"].as_str().unwrap().to_owned()
     }
@@ -54,7 +65,11 @@ async fn ask(gateway: &Gateway, request: Request<Body>) -> Answer {
     let response = gateway.router().oneshot(request).await.unwrap();
     let (parts, body) = response.into_parts();
     let bytes = body.collect().await.unwrap().to_bytes();
-    Answer { code: parts.status, text: String::from_utf8(bytes.to_vec()).unwrap(), headers: parts.headers }
+    Answer {
+        code: parts.status,
+        text: String::from_utf8(bytes.to_vec()).unwrap(),
+        headers: parts.headers,
+    }
 }
 
 async fn get(gateway: &Gateway, path: &str) -> Answer {
@@ -83,7 +98,9 @@ async fn server() -> TestServer {
     ] {
         cluster.create(&pod(namespace, name, app, node)).unwrap();
     }
-    cluster.create(&json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}})).unwrap();
+    cluster
+        .create(&json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}}))
+        .unwrap();
     cluster
         .create(&json!({"apiVersion": "apps/v1", "kind": "Deployment",
             "metadata": {"name": "coredns", "namespace": "kube-system", "labels": {"k8s-app": "kube-dns"}},
@@ -104,7 +121,9 @@ fn gateway(server: &TestServer, options: GatewayOptions) -> Gateway {
 async fn lists_by_every_kind_of_name() {
     let server = server().await;
     let gateway = gateway(&server, GatewayOptions::default());
-    for path in ["/deploy", "/deployments", "/Deployment", "/deployments.v1.apps", "/apps/v1/deployments"] {
+    for path in
+        ["/deploy", "/deployments", "/Deployment", "/deployments.v1.apps", "/apps/v1/deployments"]
+    {
         let answer = get(&gateway, path).await;
         assert_eq!(answer.names(), ["coredns"], "{path}");
         assert_eq!(answer.headers["content-type"], "application/json");
@@ -162,7 +181,8 @@ async fn pages_are_of_one_snapshot_however_the_cluster_changes() {
     let first = get(&gateway, "/pods?limit=2").await;
     assert_eq!(first.names(), ["cart-0", "web-0"]);
     let metadata = first.json()["metadata"].clone();
-    let (token, version) = (metadata["continue"].as_str().unwrap(), metadata["resourceVersion"].clone());
+    let (token, version) =
+        (metadata["continue"].as_str().unwrap(), metadata["resourceVersion"].clone());
 
     let cluster = server.cluster();
     cluster.create(&pod("shop", "x", "web", "n")).unwrap();
@@ -190,11 +210,14 @@ async fn pages_are_of_one_snapshot_however_the_cluster_changes() {
 #[tokio::test]
 async fn pages_of_a_snapshot_that_is_gone_are_gone() {
     let server = server().await;
-    let gateway = gateway(&server, GatewayOptions { kept_snapshots: 1, ..GatewayOptions::default() });
-    let token = |answer: &Answer| answer.json()["metadata"]["continue"].as_str().unwrap().to_owned();
+    let gateway =
+        gateway(&server, GatewayOptions { kept_snapshots: 1, ..GatewayOptions::default() });
+    let token =
+        |answer: &Answer| answer.json()["metadata"]["continue"].as_str().unwrap().to_owned();
     let first = token(&get(&gateway, "/pods?limit=1").await);
     let second = token(&get(&gateway, "/pods?limit=1").await);
-    let gone = get(&gateway, &format!("/pods?limit=1&continue={first}")).await.refusal(410, "Expired");
+    let gone =
+        get(&gateway, &format!("/pods?limit=1&continue={first}")).await.refusal(410, "Expired");
     assert!(gone.contains("without continue="), "{gone}");
     assert_eq!(get(&gateway, &format!("/pods?limit=9&continue={second}")).await.names().len(), 3);
 }
@@ -231,8 +254,10 @@ async fn mistakes_are_answered_with_what_to_do() {
 #[tokio::test]
 async fn only_reading_and_only_under_the_right_names() {
     let server = server().await;
-    let options =
-        GatewayOptions { allowed_hosts: vec!["ok.example".to_owned()], ..GatewayOptions::default() };
+    let options = GatewayOptions {
+        allowed_hosts: vec!["ok.example".to_owned()],
+        ..GatewayOptions::default()
+    };
     let gateway = gateway(&server, options);
     for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS] {
         for path in ["/pods", "/livez", "/no/such"] {
@@ -277,8 +302,10 @@ async fn only_what_was_allowed_and_secrets_only_when_named() {
 #[tokio::test]
 async fn a_gateway_of_one_namespace_does_not_speak_for_others() {
     let server = server().await;
-    let gateway =
-        gateway(&server, GatewayOptions { namespace: Some("web".into()), ..GatewayOptions::default() });
+    let gateway = gateway(
+        &server,
+        GatewayOptions { namespace: Some("web".into()), ..GatewayOptions::default() },
+    );
     assert_eq!(get(&gateway, "/pods").await.names(), ["web-0"]);
     assert_eq!(get(&gateway, "/pods?namespace=web").await.names(), ["web-0"]);
     get(&gateway, "/pods?namespace=shop").await.refusal(403, "Forbidden");
@@ -289,7 +316,8 @@ async fn a_gateway_of_one_namespace_does_not_speak_for_others() {
 #[tokio::test]
 async fn requests_share_an_informer_and_there_are_not_too_many() {
     let server = server().await;
-    let gateway = gateway(&server, GatewayOptions { max_collections: 2, ..GatewayOptions::default() });
+    let gateway =
+        gateway(&server, GatewayOptions { max_collections: 2, ..GatewayOptions::default() });
     let answers = join_all((0..20).map(|_| get(&gateway, "/pods"))).await;
     assert!(answers.iter().all(|it| it.names().len() == 4));
     assert_eq!(gateway.statuses().len(), 1);
@@ -330,7 +358,8 @@ async fn refusals_of_the_server_are_passed_on() {
 #[tokio::test]
 async fn while_it_cannot_sync_the_answer_is_503_with_the_reason() {
     let server = server().await;
-    let options = GatewayOptions { sync_timeout: Duration::from_millis(300), ..GatewayOptions::default() };
+    let options =
+        GatewayOptions { sync_timeout: Duration::from_millis(300), ..GatewayOptions::default() };
     let gateway = gateway(&server, options);
     assert_eq!(get(&gateway, "/readyz").await.text, "ok\n");
     server.faults().refuse_connections();
@@ -363,7 +392,12 @@ async fn metrics_count_and_name_no_objects() {
     get(&gateway, "/pods").await.names();
     get(&gateway, "/nope").await.refusal(404, "NotFound");
     let metrics = get(&gateway, "/metrics").await;
-    assert!(metrics.headers["content-type"].to_str().unwrap().starts_with("application/openmetrics-text"));
+    assert!(
+        metrics.headers["content-type"]
+            .to_str()
+            .unwrap()
+            .starts_with("application/openmetrics-text")
+    );
     for expected in [
         "gateway_http_requests_total{code=\"200\"} 1\n",
         "gateway_http_requests_total{code=\"404\"} 1\n",
@@ -376,7 +410,8 @@ async fn metrics_count_and_name_no_objects() {
     ] {
         assert!(metrics.text.contains(expected), "{expected}\n{}", metrics.text);
     }
-    let states = metrics.text.lines().filter(|it| it.starts_with("informer_state{") && it.ends_with(" 1"));
+    let states =
+        metrics.text.lines().filter(|it| it.starts_with("informer_state{") && it.ends_with(" 1"));
     assert_eq!(states.count(), 1);
     assert!(!metrics.text.contains("web-0"));
     // No name of a resource hides the fixed paths, and the start page explains.
@@ -401,7 +436,8 @@ async fn custom_resources_are_found_and_once_gone_so_are_their_objects() {
         .create(&json!({"apiVersion": "example.com/v1", "kind": "Widget",
             "metadata": {"name": "w", "namespace": "shop"}, "spec": {"size": 3}}))
         .unwrap();
-    for path in ["/wd", "/widgets.example.com", "/example.com/v1/widgets?fieldSelector=spec.size=3"] {
+    for path in ["/wd", "/widgets.example.com", "/example.com/v1/widgets?fieldSelector=spec.size=3"]
+    {
         assert_eq!(get(&gateway, path).await.names(), ["w"], "{path}");
     }
 }
@@ -475,7 +511,11 @@ async fn what_cannot_be_written_is_an_error_and_never_left_out() {
         list(vec![fine[0].clone(), broken.clone(), fine[1].clone()]).unwrap_err(),
     ] {
         assert_eq!(refusal.code, StatusCode::INTERNAL_SERVER_ERROR);
-        assert!(refusal.message.starts_with("pods \"x/broken\" cannot be written"), "{}", refusal.message);
+        assert!(
+            refusal.message.starts_with("pods \"x/broken\" cannot be written"),
+            "{}",
+            refusal.message
+        );
         assert!(!refusal.message.contains("hunter2"), "G34: {}", refusal.message);
     }
     // Once the answer has begun, it ends with an error.
@@ -516,7 +556,8 @@ async fn lists_and_objects_are_those_of_the_server() {
         ("/api/v1/nodes", "/core/v1/nodes", true),
         ("/apis/example.com/v1/widgets", "/example.com/v1/widgets", false),
     ] {
-        let list: Value = client.request(Request::get(path).body(Vec::new()).unwrap()).await.unwrap();
+        let list: Value =
+            client.request(Request::get(path).body(Vec::new()).unwrap()).await.unwrap();
         let kind = list["kind"].as_str().unwrap().trim_end_matches("List").to_owned();
         let mut expected = list["items"].as_array().unwrap().clone();
         for item in &mut expected {
@@ -527,7 +568,8 @@ async fn lists_and_objects_are_those_of_the_server() {
         let answer = get(&gateway, own).await.json();
         assert!(answer["items"] == json!(expected), "{own}: {answer}");
         assert_eq!(answer["metadata"]["resourceVersion"], list["metadata"]["resourceVersion"]);
-        let (metadata, namespace) = (&expected[0]["metadata"], expected[0]["metadata"]["namespace"].as_str());
+        let (metadata, namespace) =
+            (&expected[0]["metadata"], expected[0]["metadata"]["namespace"].as_str());
         let namespace = namespace.map(|it| format!("/{it}")).unwrap_or_default();
         let object = format!("{own}{namespace}/{}", metadata["name"].as_str().unwrap());
         assert!(get(&gateway, &object).await.json() == expected[0], "{object}");
@@ -535,7 +577,7 @@ async fn lists_and_objects_are_those_of_the_server() {
         let resource = gateway.inner.catalog.resource(|it| it.find_by_arg(plural)).await.unwrap();
         let lister = gateway.inner.collections.synced(&resource).await.unwrap().lister;
         let kept = lister.list();
-        let wires = kept.iter().map(|it| matches!(it.wire(), Wire::Protobuf(..)));
+        let wires = kept.iter().map(|it| it.wire().encoding != Encoding::Json);
         assert!(wires.clone().all(|it| it == in_protobuf) && wires.count() > 0, "{own}");
     }
 }
@@ -548,9 +590,9 @@ fn an_answer_from_a_cache_that_is_behind_says_so() {
         response.headers().get("warning").map(|it| it.to_str().unwrap().to_owned())
     };
     let failing = informer::InformerState::BackingOff {
-        cause: "refused: \"x\"\r\nSet-Cookie: y".to_owned(),
+        cause: Failure::new(FailureKind::Refused, "refused: \"x\"\r\nSet-Cookie: y"),
         attempt: 3,
-        until: Instant::now(),
+        until: std::time::SystemTime::now(),
     };
     let warning = answered(failing).unwrap();
     assert!(warning.starts_with("299 - \"the cache may be behind: "), "{warning}");

@@ -107,7 +107,9 @@ const NODES: &[Column] = &[
     Column::wide("EXTERNAL-IP", |row| node_address(row, "ExternalIP")),
     Column::wide("OS-IMAGE", |row| node_info(row, "status.nodeInfo.osImage")),
     Column::wide("KERNEL-VERSION", |row| node_info(row, "status.nodeInfo.kernelVersion")),
-    Column::wide("CONTAINER-RUNTIME", |row| node_info(row, "status.nodeInfo.containerRuntimeVersion")),
+    Column::wide("CONTAINER-RUNTIME", |row| {
+        node_info(row, "status.nodeInfo.containerRuntimeVersion")
+    }),
 ];
 
 const SERVICES: &[Column] = &[
@@ -119,7 +121,8 @@ const SERVICES: &[Column] = &[
     SELECTOR,
 ];
 
-const NAMESPACES: &[Column] = &[Column::new("STATUS", |row| row.text("status.phase").to_owned()), AGE];
+const NAMESPACES: &[Column] =
+    &[Column::new("STATUS", |row| row.text("status.phase").to_owned()), AGE];
 
 const CONFIG_MAPS: &[Column] =
     &[Column::new("DATA", |row| (row.size("data") + row.size("binaryData")).to_string()), AGE];
@@ -139,7 +142,11 @@ const EVENTS: &[Column] = &[
     Column::new("TYPE", |row| row.text("type").to_owned()),
     Column::new("REASON", |row| row.text("reason").to_owned()),
     Column::new("OBJECT", |row| {
-        format!("{}/{}", row.text("involvedObject.kind").to_lowercase(), row.text("involvedObject.name"))
+        format!(
+            "{}/{}",
+            row.text("involvedObject.kind").to_lowercase(),
+            row.text("involvedObject.name")
+        )
     }),
     Column::new("MESSAGE", |row| row.text("message").trim().to_owned()),
 ];
@@ -171,11 +178,14 @@ const INGRESSES: &[Column] = &[
         hosts => hosts,
     }),
     Column::new("ADDRESS", load_balancer),
-    Column::new("PORTS", |row| if row.array("spec.tls").is_empty() { "80" } else { "80, 443" }.to_owned()),
+    Column::new("PORTS", |row| {
+        if row.array("spec.tls").is_empty() { "80" } else { "80, 443" }.to_owned()
+    }),
     AGE,
 ];
 
-const LEASES: &[Column] = &[Column::new("HOLDER", |row| row.text("spec.holderIdentity").to_owned()), AGE];
+const LEASES: &[Column] =
+    &[Column::new("HOLDER", |row| row.text("spec.holderIdentity").to_owned()), AGE];
 
 const DEFINITIONS: &[Column] = &[Column::new("CREATED AT", |row| {
     let created = row.object.metadata.creation_timestamp.as_ref();

@@ -19,11 +19,13 @@ pub(super) const COLUMNS: &[Column] = &[
 
 fn ready(row: &Row<'_>) -> String {
     let statuses = row.array("status.containerStatuses");
-    let ready = statuses.iter().filter(|it| at(it, "ready").and_then(Value::as_bool) == Some(true)).count();
+    let ready =
+        statuses.iter().filter(|it| at(it, "ready").and_then(Value::as_bool) == Some(true)).count();
     format!("{ready}/{}", row.array("spec.containers").len())
 }
 
-/// What ails or occupies the Pod: the reason of its init containers, else of its containers, else its phase.
+/// What ails or occupies the Pod: the reason of its init containers, else of its containers, else
+/// its phase.
 fn status(row: &Row<'_>) -> String {
     let deleting = row.object.metadata.deletion_timestamp.is_some();
     let reason = row.text("status.reason");
@@ -36,7 +38,8 @@ fn status(row: &Row<'_>) -> String {
     let mut status = if reason.is_empty() { row.text("status.phase") } else { reason }.to_owned();
     let mut running = false;
     for container in row.array("status.containerStatuses").iter().rev() {
-        let (waiting, ended) = (text(container, "state.waiting.reason"), at(container, "state.terminated"));
+        let (waiting, ended) =
+            (text(container, "state.waiting.reason"), at(container, "state.terminated"));
         if !waiting.is_empty() {
             waiting.clone_into(&mut status);
         } else if let Some(ended) = ended {
@@ -96,9 +99,13 @@ fn end_reason(ended: &Value) -> String {
 
 fn restarts(row: &Row<'_>) -> String {
     let statuses = row.array("status.containerStatuses");
-    let count: i64 = statuses.iter().filter_map(|it| at(it, "restartCount").and_then(Value::as_i64)).sum();
-    let last =
-        statuses.iter().map(|it| text(it, "lastState.terminated.finishedAt")).max().unwrap_or_default();
+    let count: i64 =
+        statuses.iter().filter_map(|it| at(it, "restartCount").and_then(Value::as_i64)).sum();
+    let last = statuses
+        .iter()
+        .map(|it| text(it, "lastState.terminated.finishedAt"))
+        .max()
+        .unwrap_or_default();
     if count == 0 || last.is_empty() {
         return count.to_string();
     }
@@ -128,8 +135,10 @@ pub(super) fn images(row: &Row<'_>) -> String {
 /// A label selector's `matchLabels`, or a plain map of labels.
 pub(super) fn selector(row: &Row<'_>, path: &str) -> String {
     let selected = row.at(path);
-    let labels = selected.and_then(|it| it.get("matchLabels")).or(selected).and_then(Value::as_object);
-    let pair = |(key, value): (&String, &Value)| format!("{key}={}", value.as_str().unwrap_or_default());
+    let labels =
+        selected.and_then(|it| it.get("matchLabels")).or(selected).and_then(Value::as_object);
+    let pair =
+        |(key, value): (&String, &Value)| format!("{key}={}", value.as_str().unwrap_or_default());
     let mut text = labels.into_iter().flatten().map(pair).collect::<Vec<_>>().join(",");
     for expression in array(selected.unwrap_or(&Value::Null), "matchExpressions") {
         text.push_str(if text.is_empty() { "" } else { "," });

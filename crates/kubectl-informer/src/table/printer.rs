@@ -28,11 +28,12 @@ enum Step {
 }
 
 impl PrinterColumn {
-    /// The columns of one version of a CustomResourceDefinition, given as JSON. Columns whose path is beyond what
-    /// definitions usually have are left out.
+    /// The columns of one version of a CustomResourceDefinition, given as JSON. Columns whose path
+    /// is beyond what definitions usually have are left out.
     #[must_use]
     pub fn of_definition(definition: &Value, version: &str) -> Vec<Self> {
-        let versions = definition["spec"]["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let versions =
+            definition["spec"]["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
         let version = versions.iter().find(|it| it["name"] == version);
         let columns = version.and_then(|it| it["additionalPrinterColumns"].as_array());
         let Some(columns) = columns.filter(|it| !it.is_empty()) else { return Vec::new() };
@@ -179,7 +180,9 @@ mod tests {
                 follow(&value, &steps, &mut found);
                 found
                     .iter()
-                    .map(|it| it.to_string().replace("\"True\"", "True").replace("\"False\"", "False"))
+                    .map(|it| {
+                        it.to_string().replace("\"True\"", "True").replace("\"False\"", "False")
+                    })
                     .collect::<Vec<_>>()
                     .join(",")
             });

@@ -18,7 +18,8 @@ fn resource(group: &str, version: &str, plural: &str, kind: &str, namespaced: bo
 }
 
 fn print(resource: &Resource, objects: &[Value], options: TableOptions) -> String {
-    let objects = objects.iter().map(|it| serde_json::from_value::<DynamicObject>(it.clone()).unwrap());
+    let objects =
+        objects.iter().map(|it| serde_json::from_value::<DynamicObject>(it.clone()).unwrap());
     let now: Timestamp = NOW.parse().unwrap();
     table(resource, objects, &[], options, now)
 }
@@ -53,7 +54,10 @@ fn pods_say_what_ails_them() {
             {"name": "a", "state": {"waiting": {"reason": "CrashLoopBackOff"}}, "restartCount": 9},
             {"name": "b", "ready": true, "state": {"running": {}}}]}),
         ),
-        pod("failed", json!({"phase": "Failed", "containerStatuses": [{"name": "a", "state": ended(3)}]})),
+        pod(
+            "failed",
+            json!({"phase": "Failed", "containerStatuses": [{"name": "a", "state": ended(3)}]}),
+        ),
         pod("evicted", json!({"phase": "Failed", "reason": "Evicted"})),
         pod(
             "init",
@@ -96,7 +100,8 @@ fn pods_say_what_ails_them() {
 
 #[test]
 fn workloads() {
-    let meta = json!({"name": "web", "namespace": "x", "creationTimestamp": "2025-12-30T00:00:00Z"});
+    let meta =
+        json!({"name": "web", "namespace": "x", "creationTimestamp": "2025-12-30T00:00:00Z"});
     let template = json!({"spec": {"containers": [{"name": "c", "image": "nginx:1"}]}});
     let selector = json!({"matchLabels": {"app": "web"}});
     let wide = TableOptions { wide: true, with_kind: true, ..TableOptions::default() };
@@ -144,8 +149,7 @@ fn nodes_and_services() {
     let services = resource("", "v1", "services", "Service", true);
     let service = json!({"metadata": {"name": "web"}, "spec": {"type": "NodePort", "clusterIP": "10.0.0.1",
         "ports": [{"port": 80, "nodePort": 30080, "protocol": "TCP"}, {"port": 53, "protocol": "UDP"}]}});
-    let balanced =
-        json!({"metadata": {"name": "lb"}, "spec": {"type": "LoadBalancer", "clusterIP": "10.0.0.2"}});
+    let balanced = json!({"metadata": {"name": "lb"}, "spec": {"type": "LoadBalancer", "clusterIP": "10.0.0.2"}});
     insta::assert_snapshot!(print(&services, &[service, balanced], TableOptions::default()), @r"
     NAME   TYPE           CLUSTER-IP   EXTERNAL-IP   PORT(S)               AGE
     web    NodePort       10.0.0.1     <none>        80:30080/TCP,53/UDP   <unknown>
@@ -223,7 +227,10 @@ fn nodes_and_services_show_their_addresses_and_what_is_not_known() {
         "{text}"
     );
     assert!(cells(1).ends_with(&["10.0.0.1", "192.0.2.1", "os", "6", "c://2"]), "{text}");
-    assert!(cells(2).ends_with(&["<none>", "<none>", "<unknown>", "<unknown>", "<unknown>"]), "{text}");
+    assert!(
+        cells(2).ends_with(&["<none>", "<none>", "<unknown>", "<unknown>", "<unknown>"]),
+        "{text}"
+    );
 
     let service = resource("", "v1", "services", "Service", true);
     let balanced = |external: Value, ingress: Value| {
@@ -236,15 +243,21 @@ fn nodes_and_services_show_their_addresses_and_what_is_not_known() {
         (json!(["192.0.2.4", "192.0.2.5"]), json!([{"ip": "192.0.2.5"}]), "192.0.2.5,192.0.2.4"),
     ] {
         let text = print(&service, &[balanced(external, ingress)], TableOptions::default());
-        assert_eq!(text.lines().nth(1).unwrap().split_whitespace().nth(3), Some(expected), "{text}");
+        assert_eq!(
+            text.lines().nth(1).unwrap().split_whitespace().nth(3),
+            Some(expected),
+            "{text}"
+        );
     }
 }
 
 #[test]
 fn wide_pods_tell_of_their_readiness_gates() {
     let pods = resource("", "v1", "pods", "Pod", true);
-    let mut gated =
-        pod("gated", json!({"nominatedNodeName": "node-2", "conditions": [{"type": "a", "status": "True"}]}));
+    let mut gated = pod(
+        "gated",
+        json!({"nominatedNodeName": "node-2", "conditions": [{"type": "a", "status": "True"}]}),
+    );
     gated["spec"]["readinessGates"] = json!([{"conditionType": "a"}, {"conditionType": "b"}]);
     let text = print(&pods, &[gated], TableOptions { wide: true, ..TableOptions::default() });
     assert!(text.lines().nth(1).unwrap().ends_with("   node-1   node-2           1/2"), "{text}");

@@ -10,7 +10,8 @@ const NAMES: u32 = 6;
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// Adds objects, or updates or deletes them; what becomes of them is pushed together, or one by one.
+    /// Adds objects, or updates or deletes them; what becomes of them is pushed together, or one by
+    /// one.
     Changes(Vec<Change>, bool),
     Pop(usize),
     Take(usize),
@@ -26,7 +27,8 @@ struct Change {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let change = (0..NAMES, prop::bool::weighted(0.3)).prop_map(|(name, delete)| Change { name, delete });
+    let change =
+        (0..NAMES, prop::bool::weighted(0.3)).prop_map(|(name, delete)| Change { name, delete });
     let step = prop_oneof![
         12 => (prop::collection::vec(change, 0..4), prop::bool::weighted(0.8))
             .prop_map(|(changes, together)| Step::Changes(changes, together)),
@@ -105,7 +107,8 @@ impl Naive {
         let walked = max.min(self.walk.len());
         let mut batch = Vec::new();
         for (key, object) in self.walk.drain(..walked) {
-            let (old, new, reason) = (Arc::clone(&object), Arc::clone(&object), UpdateReason::Resync);
+            let (old, new, reason) =
+                (Arc::clone(&object), Arc::clone(&object), UpdateReason::Resync);
             batch.push(match self.resync {
                 true => Event::Updated { key, old, new, reason },
                 false => Event::Added { key, object, initial: true },
@@ -141,7 +144,8 @@ impl Naive {
     }
 
     fn walk_over(&mut self, snapshot: &Snapshot<u32>, resync: bool) {
-        let pending = |key: &ObjectKey| resync && self.entries.iter().any(|event| event.key() == key);
+        let pending =
+            |key: &ObjectKey| resync && self.entries.iter().any(|event| event.key() == key);
         self.walk = snapshot
             .iter()
             .filter(|entry| !pending(entry.key))
@@ -204,7 +208,7 @@ proptest! {
                     // Before its initial set a registration is told nothing.
                     if naive.begun {
                         match together {
-                            true => queue.push_all(&events.clone().into()),
+                            true => queue.push_all(events.clone().into()),
                             false => events.iter().for_each(|event| queue.push(event.clone())),
                         }
                         events.into_iter().for_each(|event| naive.push(event));

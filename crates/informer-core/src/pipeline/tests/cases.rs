@@ -1,5 +1,5 @@
-//! Deltas in a row and what they come to, as client-go's queue and controller have it in their tests: the table
-//! in `tests/CASES.md` says which is which.
+//! Deltas in a row and what they come to, as client-go's queue and controller have it in their
+//! tests: the table in `tests/CASES.md` says which is which.
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn replaced(items: impl IntoIterator<Item = (u8, (u64, u64))>, version: u64) -> 
 }
 
 /// A pipeline that has listed these, and a registration that was given them.
-fn synced(items: &[(u8, (u64, u64))]) -> (Pipeline<Obj>, SharedQueue<Obj>) {
+fn synced(items: &[(u8, (u64, u64))]) -> (Pipeline<Obj>, RegistrationQueue<Obj>) {
     let mut pipeline = Pipeline::new();
     pipeline.apply(ZERO, replaced(items.iter().copied(), 10));
     let (_, queue) = pipeline.register(ZERO, 100, None, || {});
@@ -38,7 +38,11 @@ fn synced(items: &[(u8, (u64, u64))]) -> (Pipeline<Obj>, SharedQueue<Obj>) {
 }
 
 /// What one batch of these deltas tells, without the words that do not differ.
-fn tells(pipeline: &mut Pipeline<Obj>, queue: &SharedQueue<Obj>, deltas: Vec<Delta<Obj>>) -> String {
+fn tells(
+    pipeline: &mut Pipeline<Obj>,
+    queue: &RegistrationQueue<Obj>,
+    deltas: Vec<Delta<Obj>>,
+) -> String {
     pipeline.apply(ZERO, deltas);
     told(queue).join(" ").replace(", final state ", ":").replace(", Change", "")
 }
@@ -61,8 +65,12 @@ fn g06_what_a_list_leaves_out_is_deleted_once() {
     assert_eq!(tells(&mut pipeline, &queue, deltas), "Added(a/0) Deleted(a/0:Unknown)");
     // Listed twice as it is: nothing to tell (G7).
     let same = [(0, (2, 20))];
-    let deltas =
-        chain(vec![vec![added(0, (2, 20))], replaced(same, 21), replaced(same, 22), replaced([], 23)]);
+    let deltas = chain(vec![
+        vec![added(0, (2, 20))],
+        replaced(same, 21),
+        replaced(same, 22),
+        replaced([], 23),
+    ]);
     assert_eq!(tells(&mut pipeline, &queue, deltas), "Added(a/0) Deleted(a/0:Unknown)");
     // A delete that was seen is not found missing again.
     let deltas = chain(vec![vec![added(0, (3, 30)), deleted(0, (3, 31))], replaced([], 32)]);
@@ -72,22 +80,25 @@ fn g06_what_a_list_leaves_out_is_deleted_once() {
 #[test]
 fn g06_a_missed_delete_has_the_newest_state_that_was_seen() {
     let (mut pipeline, queue) = synced(&[]);
-    let steps = vec![added(0, (1, 11)), deleted(0, (1, 12)), added(0, (2, 13)), updated(0, (2, 14))];
+    let steps =
+        vec![added(0, (1, 11)), deleted(0, (1, 12)), added(0, (2, 13)), updated(0, (2, 14))];
     pipeline.apply(ZERO, chain(vec![steps, replaced([], 15)]));
     let mut batch = Vec::new();
     queue.lock().pop_batch(100, &mut batch);
-    let states: Vec<_> = batch.iter().map(|event| (event.object().uid, event.object().version)).collect();
+    let states: Vec<_> =
+        batch.iter().map(|event| (event.object().uid, event.object().version)).collect();
     assert_eq!(states, [(1, 11), (1, 12), (2, 13), (2, 14), (2, 14)]);
 }
 
 #[test]
 fn g03_a_delete_of_what_is_not_there_is_no_event() {
     let (mut pipeline, queue) = synced(&[(2, (2, 2)), (4, (8, 8))]);
-    let deltas = vec![deleted(0, (1, 11)), deleted(2, (2, 12)), deleted(2, (2, 12)), deleted(4, (3, 13))];
+    let deltas =
+        vec![deleted(0, (1, 11)), deleted(2, (2, 12)), deleted(2, (2, 12)), deleted(4, (3, 13))];
     // The last one is old news: another object has the name by now.
     assert_eq!(tells(&mut pipeline, &queue, deltas), "Deleted(a/2:Known)");
-    assert!(pipeline.store().get(&key(4)).is_some());
-    assert_eq!(*pipeline.store().version(), ResourceVersion::from(13));
+    assert!(pipeline.store.get(&key(4)).is_some());
+    assert_eq!(*pipeline.store.version(), ResourceVersion::from(13));
 }
 
 #[test]
@@ -127,7 +138,8 @@ fn g06_g07_a_relist_tells_deletes_first_then_the_rest_each_by_key() {
 
     // Two lists in a row are told apart, although they come in one batch.
     let (mut pipeline, queue) = synced(&known);
-    let deltas = chain(vec![replaced([(0, (1, 1)), (2, (2, 11))], 12), replaced([(0, (1, 1))], 13)]);
+    let deltas =
+        chain(vec![replaced([(0, (1, 1)), (2, (2, 11))], 12), replaced([(0, (1, 1))], 13)]);
     let all = "Deleted(a/4:Unknown) Updated(a/2) Deleted(a/2:Unknown)";
     assert_eq!(tells(&mut pipeline, &queue, deltas), all);
 }
@@ -137,7 +149,7 @@ fn g09_an_empty_list_is_a_list() {
     let mut pipeline = Pipeline::<Obj>::new();
     pipeline.apply(ZERO, replaced([], 7));
     assert!(pipeline.has_synced());
-    assert_eq!(*pipeline.store().reader().snapshot().version(), ResourceVersion::from(7));
+    assert_eq!(*pipeline.reader().snapshot().version(), ResourceVersion::from(7));
     let deltas = chain(vec![
         vec![Delta::Bookmark(8.into())],
         replaced([(0, (1, 9))], 9),
@@ -146,7 +158,7 @@ fn g09_an_empty_list_is_a_list() {
     ]);
     let (_, queue) = pipeline.register(ZERO, 100, None, || {});
     assert_eq!(tells(&mut pipeline, &queue, deltas), "Added(a/0) Deleted(a/0:Unknown) Added(a/2)");
-    assert_eq!(*pipeline.store().version(), ResourceVersion::from(12));
+    assert_eq!(*pipeline.store.version(), ResourceVersion::from(12));
 }
 
 #[test]
@@ -154,7 +166,7 @@ fn g09_a_key_that_a_list_has_twice_is_one_object() {
     let mut pipeline = Pipeline::new();
     let (_, queue) = pipeline.register(ZERO, 100, None, || {});
     pipeline.apply(ZERO, replaced([(0, (1, 1)), (2, (2, 2)), (0, (1, 3))], 4));
-    assert_eq!(pipeline.store().get(&key(0)).map(|held| held.object.version), Some(3));
+    assert_eq!(pipeline.store.get(&key(0)).map(|held| held.object.version), Some(3));
     assert_eq!(told(&queue), ["Added(a/0, initial)", "Added(a/2, initial)"]);
     assert!(queue.lock().has_synced(), "G19: two objects are the initial set");
 }
@@ -162,7 +174,7 @@ fn g09_a_key_that_a_list_has_twice_is_one_object() {
 #[test]
 fn g14_the_version_follows_every_event_and_bookmarks_tell_nobody() {
     let (mut pipeline, queue) = synced(&[(0, (1, 1))]);
-    let reader = pipeline.store().reader();
+    let reader = pipeline.reader();
     let steps = [
         (Delta::Bookmark(11.into()), 11),
         (added(2, (2, 12)), 12),
@@ -213,8 +225,14 @@ fn g08_each_registration_has_a_period_of_its_own() {
         pipeline.apply(due, [Delta::Sync]);
         times.push((due.as_secs(), queues.each_ref().map(|queue| told(queue).len())));
     }
-    let expected =
-        [(2, [0, 1, 0]), (3, [0, 0, 1]), (4, [0, 1, 0]), (6, [0, 1, 1]), (8, [0, 1, 0]), (9, [0, 0, 1])];
+    let expected = [
+        (2, [0, 1, 0]),
+        (3, [0, 0, 1]),
+        (4, [0, 1, 0]),
+        (6, [0, 1, 1]),
+        (8, [0, 1, 0]),
+        (9, [0, 0, 1]),
+    ];
     assert_eq!(times, expected);
 }
 
@@ -246,10 +264,12 @@ fn every_event_names_its_key_and_carries_its_object() {
     if let Delta::Deleted(tombstone) = &mut undecodable {
         tombstone.last = None;
     }
-    pipeline.apply(ZERO, [added(0, (1, 11)), updated(0, (1, 12)), undecodable, deleted(2, (2, 14))]);
+    pipeline
+        .apply(ZERO, [added(0, (1, 11)), updated(0, (1, 12)), undecodable, deleted(2, (2, 14))]);
     let mut batch = Vec::new();
     queue.lock().pop_batch(100, &mut batch);
-    let of: Vec<_> = batch.iter().map(|event| (event.key().to_string(), event.object().version)).collect();
+    let of: Vec<_> =
+        batch.iter().map(|event| (event.key().to_string(), event.object().version)).collect();
     let expected = [("a/0", 11), ("a/0", 12), ("a/0", 12), ("a/2", 14)];
     assert_eq!(of, expected.map(|(key, version)| (key.to_owned(), version)));
 }
@@ -267,7 +287,6 @@ fn g16_the_delta_queue_is_full_from_its_capacity_on_and_keeps_the_order() {
     let popped: Vec<_> = deltas.pop_batch(2).map(|delta| format!("{delta:?}")).collect();
     assert_eq!(popped.len(), 2);
     assert!(popped[0].starts_with("Added(") && popped[1] == "Bookmark(2)", "{popped:?}");
-    assert!(!deltas.has_synced());
     assert_eq!(deltas.pop_batch(usize::MAX).count(), 2);
-    assert!(deltas.has_synced() && deltas.is_empty());
+    assert!(deltas.is_empty());
 }

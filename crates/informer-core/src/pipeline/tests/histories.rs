@@ -1,6 +1,6 @@
-//! Random histories with broken-off lists, objects that cannot be decoded, replaced histories of the server,
-//! resources that go away, and indexes that come late: after every step the published snapshot is compared
-//! with a model, and every registration's view with the rules.
+//! Random histories with broken-off lists, objects that cannot be decoded, replaced histories of
+//! the server, resources that go away, and indexes that come late: after every step the published
+//! snapshot is compared with a model, and every registration's view with the rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,7 +13,8 @@ use crate::{ResourceVersion, Uid};
 
 const NAMES: u8 = 10;
 
-/// One state of an object. The version may go back when the server's history is replaced, the stamp never.
+/// One state of an object. The version may go back when the server's history is replaced, the stamp
+/// never.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct State {
     uid: u64,
@@ -66,8 +67,13 @@ enum Unseen {
 }
 
 fn relists() -> impl Strategy<Value = Relist> {
-    let kinds =
-        [Unseen::Write, Unseen::Undecodable, Unseen::Recreate, Unseen::RecreateUndecodable, Unseen::Delete];
+    let kinds = [
+        Unseen::Write,
+        Unseen::Undecodable,
+        Unseen::Recreate,
+        Unseen::RecreateUndecodable,
+        Unseen::Delete,
+    ];
     let unseen = prop::collection::vec((0..NAMES, prop::sample::select(kinds.to_vec())), 0..6);
     let broken_off = prop::option::weighted(0.4, (0usize..8, any::<bool>()));
     let twice = prop::collection::btree_set(0..NAMES, 0..3);
@@ -102,7 +108,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 struct Reader {
-    queue: SharedQueue<State>,
+    queue: RegistrationQueue<State>,
     view: BTreeMap<ObjectKey, Arc<State>>,
     resyncs: bool,
     synced: bool,
@@ -127,7 +133,10 @@ impl Reader {
     fn told(&mut self, event: Event<State>, store: &Snapshot<State>) {
         let newest = store.get(event.key()).map_or(u64::MAX, |record| record.object.stamp);
         assert!(event.object().stamp <= newest, "G2: the store is behind {event:?}");
-        assert!(!event.is_initial() || !self.goes_on, "G17: {event:?} after one that is not initial");
+        assert!(
+            !event.is_initial() || !self.goes_on,
+            "G17: {event:?} after one that is not initial"
+        );
         self.goes_on |= !event.is_initial();
         match event {
             Event::Added { key, object, initial } => {
@@ -135,7 +144,8 @@ impl Reader {
                 assert!(self.view.insert(key, object).is_none(), "G3: added twice");
             }
             Event::Updated { key, old, new, reason } => {
-                let given = self.view.insert(key, Arc::clone(&new)).expect("G3: updated before added");
+                let given =
+                    self.view.insert(key, Arc::clone(&new)).expect("G3: updated before added");
                 assert!(Arc::ptr_eq(&given, &old), "G3: old is not what was last given");
                 assert_eq!(old.uid, new.uid, "G5");
                 assert_eq!(reason == UpdateReason::Resync, Arc::ptr_eq(&old, &new), "G7, G8");
@@ -144,7 +154,10 @@ impl Reader {
             }
             Event::Deleted(Deleted { key, old, last, final_state }) => {
                 let given = self.view.remove(&key).expect("G3: deleted before added");
-                assert!(Arc::ptr_eq(&given, &old), "G3: old of a delete is not what was last given");
+                assert!(
+                    Arc::ptr_eq(&given, &old),
+                    "G3: old of a delete is not what was last given"
+                );
                 assert_eq!(old.uid, last.uid, "G5");
                 assert!(final_state == FinalState::Known || old.stamp <= last.stamp, "G6");
             }
@@ -219,7 +232,8 @@ impl World {
                 let version = ResourceVersion::from(state.version);
                 let delta = match self.expected.get(&name).filter(|held| held.uid != state.uid) {
                     Some(_) => {
-                        let tombstone = Tombstone { key: key(name), uid: "".into(), version, last: None };
+                        let tombstone =
+                            Tombstone { key: key(name), uid: "".into(), version, last: None };
                         Delta::Deleted(tombstone)
                     }
                     None => Delta::Bookmark(version),
@@ -236,12 +250,19 @@ impl World {
             Step::OldNews(name) => {
                 let (uid, stamp) = (u64::MAX, self.stamp);
                 self.version += 1;
-                self.apply([self.tombstone(name, State { uid, version: self.version, stamp }, true)]);
+                self.apply([self.tombstone(
+                    name,
+                    State { uid, version: self.version, stamp },
+                    true,
+                )]);
             }
             Step::Bookmark => {
                 self.version += 1;
                 // A bookmark without a version says nothing.
-                self.apply([Delta::Bookmark(self.version.into()), Delta::Bookmark(ResourceVersion::unset())]);
+                self.apply([
+                    Delta::Bookmark(self.version.into()),
+                    Delta::Bookmark(ResourceVersion::unset()),
+                ]);
             }
             Step::Relist(relist) => self.relist(&relist),
             Step::Clear => {
@@ -256,7 +277,7 @@ impl World {
             }
             Step::Register(capacity, resync) => self.register(capacity, resync),
             Step::Pop(who, max) => {
-                let snapshot = self.pipeline.store().reader().snapshot();
+                let snapshot = self.pipeline.reader().snapshot();
                 if let Some(reader) = self.readers.get_mut(who) {
                     reader.pop(max, &snapshot);
                 }
@@ -277,7 +298,7 @@ impl World {
             deltas.extend(says_so.then_some(Delta::ReplaceAbandoned));
             self.apply(deltas);
             self.check();
-            assert_eq!(self.pipeline.staged().is_none(), says_so);
+            assert_eq!(self.pipeline.replacement.is_none(), says_so);
         }
         for (name, unseen) in &relist.unseen {
             match unseen {
@@ -295,7 +316,7 @@ impl World {
         self.version += 1;
         let (version, history_changed) = (self.version.into(), relist.history_changed);
         deltas.push(Delta::ReplaceFinished { version, history_changed });
-        let before = self.pipeline.store().reader().snapshot();
+        let before = self.pipeline.reader().snapshot();
         let mut deltas = deltas.into_iter().peekable();
         while deltas.peek().is_some() {
             let chunk: Vec<_> = deltas.by_ref().take(relist.chunk).collect();
@@ -311,11 +332,12 @@ impl World {
                 self.register(2, true);
             }
         }
-        assert_eq!(self.pipeline.staged(), None);
+        assert!(self.pipeline.replacement.is_none());
         self.check_kept(&before, history_changed);
     }
 
-    /// An etcd restored: some objects are back in a state of the same or a lower version, which nobody knows.
+    /// An etcd restored: some objects are back in a state of the same or a lower version, which
+    /// nobody knows.
     fn restore(&mut self) {
         self.version = self.version / 2 + 1;
         for (state, decodable) in self.server.values_mut() {
@@ -327,7 +349,11 @@ impl World {
     }
 
     /// The deltas of a list of what the server has, and what the store holds after it.
-    fn list(&mut self, twice: &BTreeSet<u8>, distrust: bool) -> (Vec<Delta<State>>, BTreeMap<u8, State>) {
+    fn list(
+        &mut self,
+        twice: &BTreeSet<u8>,
+        distrust: bool,
+    ) -> (Vec<Delta<State>>, BTreeMap<u8, State>) {
         let mut deltas = vec![Delta::ReplaceStarted { distrust }];
         let mut listed = BTreeMap::new();
         let names: Vec<u8> = self.server.keys().copied().collect();
@@ -376,7 +402,13 @@ impl World {
     fn register(&mut self, capacity: usize, resyncs: bool) {
         let period = resyncs.then_some(Duration::from_secs(50));
         let (_, queue) = self.pipeline.register(self.now, capacity, period, || {});
-        self.readers.push(Reader { queue, view: BTreeMap::new(), resyncs, synced: false, goes_on: false });
+        self.readers.push(Reader {
+            queue,
+            view: BTreeMap::new(),
+            resyncs,
+            synced: false,
+            goes_on: false,
+        });
     }
 
     fn add_index(&mut self, modulus: u64) {
@@ -393,7 +425,7 @@ impl World {
 
     /// G1, G5 and G9 of the published snapshot, and G11 of its indexes.
     fn check(&self) {
-        let snapshot = self.pipeline.store().reader().snapshot();
+        let snapshot = self.pipeline.reader().snapshot();
         let expected: BTreeMap<_, _> =
             self.expected.iter().map(|(name, state)| (key(*name), *state)).collect();
         assert!(snapshot.iter().map(|entry| (entry.key, &**entry.object())).eq(&expected), "G1");
@@ -420,13 +452,17 @@ impl World {
             }
             hits("uid", &|state| state.uid.is_multiple_of(*modulus));
             let listed = snapshot.index_values(index).unwrap();
-            assert!(listed.iter().map(|value| &**value).eq(values.iter().map(String::as_str)), "G11");
+            assert!(
+                listed.iter().map(|value| &**value).eq(values.iter().map(String::as_str)),
+                "G11"
+            );
         }
     }
 
-    /// G7: what did not change kept its allocation; after a change of history what was listed did not.
+    /// G7: what did not change kept its allocation; after a change of history what was listed did
+    /// not.
     fn check_kept(&self, before: &Snapshot<State>, history_changed: bool) {
-        for entry in self.pipeline.store().reader().snapshot().iter() {
+        for entry in self.pipeline.reader().snapshot().iter() {
             let Some(old) = before.get(entry.key) else { continue };
             let same = *old.object == **entry.object();
             assert_eq!(same, Arc::ptr_eq(&old.object, entry.object()), "G7, G26: {}", entry.key);
@@ -435,7 +471,7 @@ impl World {
     }
 
     fn drain(&mut self) {
-        let snapshot = self.pipeline.store().reader().snapshot();
+        let snapshot = self.pipeline.reader().snapshot();
         for reader in &mut self.readers {
             while reader.pop(3, &snapshot) > 0 {}
             let queue = reader.queue.lock();

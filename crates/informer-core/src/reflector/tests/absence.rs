@@ -20,15 +20,20 @@ fn g32_absence_counts_after_three_discoveries_over_thirty_seconds() {
             break;
         }
         script.quiet().assert_version("10");
-        let State::Unavailable { absent: shown, until, .. } = script.reflector.state() else { panic!() };
-        assert_eq!((*shown, Some(*until)), (absent, script.reflector.deadline()));
+        let State::Unavailable { absent: shown, until, .. } = script.reflector.state() else {
+            panic!()
+        };
+        assert_eq!((*shown, *until), (absent, script.reflector.deadline()));
         script.wait(millis(400)..=secs(30)).expect(Action::Discover);
     }
     assert!(absent >= 3);
     script.expect(Action::RemoveAll).quiet().assert_version("");
     // Once.
     for _ in 0..5 {
-        script.wait(millis(400)..=secs(30)).expect(Action::Discover).give(Input::Discovered(Ok(false)));
+        script
+            .wait(millis(400)..=secs(30))
+            .expect(Action::Discover)
+            .give(Input::Discovered(Ok(false)));
     }
     // It comes back: the ladder begins anew.
     script.wait(millis(400)..=secs(30)).expect(Action::Discover).give(Input::Discovered(Ok(true)));
@@ -39,11 +44,17 @@ fn g32_absence_counts_after_three_discoveries_over_thirty_seconds() {
 #[test]
 fn g32_two_absences_far_apart_are_not_enough() {
     let mut script = gone();
-    script.give(Input::Discovered(Ok(false))).wait(millis(800)..=millis(1600)).expect(Action::Discover);
+    script
+        .give(Input::Discovered(Ok(false)))
+        .wait(millis(800)..=millis(1600))
+        .expect(Action::Discover);
     // This one is not answered.
     script.wait(secs(30)..=secs(30)).wait(millis(1600)..=millis(3200)).expect(Action::Discover);
     script.give(Input::Discovered(Ok(false))).quiet().assert_version("10");
-    script.wait(millis(3200)..=millis(6400)).expect(Action::Discover).give(Input::Discovered(Ok(false)));
+    script
+        .wait(millis(3200)..=millis(6400))
+        .expect(Action::Discover)
+        .give(Input::Discovered(Ok(false)));
     script.expect(Action::RemoveAll).quiet();
 }
 
@@ -66,7 +77,11 @@ fn g32_failed_discoveries_count_for_nothing() {
 fn g28_a_retry_after_of_discovery_is_obeyed() {
     let mut script = gone();
     let busy = Failure { retry_after: Some(secs(900)), ..fail(FailureKind::TooManyRequests) };
-    script.give(Input::Discovered(Err(busy))).wait(secs(300)..=secs(300)).expect(Action::Discover).quiet();
+    script
+        .give(Input::Discovered(Err(busy)))
+        .wait(secs(300)..=secs(300))
+        .expect(Action::Discover)
+        .quiet();
 }
 
 #[test]
@@ -74,7 +89,10 @@ fn g32_a_passing_404_lists_again_after_a_backoff() {
     let mut script = gone();
     script.give(Input::Discovered(Ok(true))).wait_backoff(1);
     script.expect(begin(true)).expect(list("10", None)).give(failed(FailureKind::NotFound));
-    script.expect(Action::AbandonReplace).expect(Action::Discover).give(Input::Discovered(Ok(true)));
+    script
+        .expect(Action::AbandonReplace)
+        .expect(Action::Discover)
+        .give(Input::Discovered(Ok(true)));
     script.wait_backoff(2).expect(begin(true)).expect(list("10", None)).quiet();
 }
 
@@ -84,9 +102,16 @@ fn g32_a_resource_that_was_never_there_is_waited_for() {
     script.expect(begin(true)).expect(list("0", Some(500))).give(failed(FailureKind::NotFound));
     script.expect(Action::AbandonReplace).expect(Action::Discover);
     for _ in 0..10 {
-        script.give(Input::Discovered(Ok(false))).wait(millis(400)..=secs(30)).expect(Action::Discover);
+        script
+            .give(Input::Discovered(Ok(false)))
+            .wait(millis(400)..=secs(30))
+            .expect(Action::Discover);
     }
-    script.give(Input::Discovered(Ok(true))).expect(begin(true)).expect(list("0", Some(500))).quiet();
+    script
+        .give(Input::Discovered(Ok(true)))
+        .expect(begin(true))
+        .expect(list("0", Some(500)))
+        .quiet();
 }
 
 #[test]

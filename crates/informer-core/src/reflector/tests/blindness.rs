@@ -1,4 +1,5 @@
-//! G28: what watches that something on the way cuts after a while cost: time without a watch, and requests.
+//! G28: what watches that something on the way cuts after a while cost: time without a watch, and
+//! requests.
 
 use super::*;
 
@@ -11,7 +12,8 @@ struct Hour {
     lists: usize,
 }
 
-/// Plays an hour after the first list. The server answers at once; with `events`, each watch delivers one as it opens.
+/// Plays an hour after the first list. The server answers at once; with `events`, each watch
+/// delivers one as it opens.
 fn hour(cut: Duration, events: bool, streaming_lists: bool) -> Hour {
     let mut script = Script::new(ReflectorConfig { streaming_lists, ..ReflectorConfig::default() });
     let (mut version, mut lists, mut requests) = (10, 0, Vec::new());
@@ -45,7 +47,7 @@ fn hour(cut: Duration, events: bool, streaming_lists: bool) -> Hour {
                 other => panic!("{other:?}"),
             }
         }
-        let deadline = script.reflector.deadline().expect("not stopped").max(script.now);
+        let deadline = script.reflector.deadline().max(script.now);
         let next = ends.map_or(deadline, |ends: Duration| ends.min(deadline));
         if ends.is_some() {
             seen += next - script.now;
@@ -64,7 +66,9 @@ fn hour(cut: Duration, events: bool, streaming_lists: bool) -> Hour {
 
 #[test]
 fn g28_watches_that_are_cut_leave_nobody_blind_and_are_not_hot() {
-    println!("| cut after | events | lists | blind | requests a minute | most in a minute | lists an hour |");
+    println!(
+        "| cut after | events | lists | blind | requests a minute | most in a minute | lists an hour |"
+    );
     println!("|---|---|---|---|---|---|---|");
     for millis_open in [0, 1000, 4000, 4900, 5000, 6000, 20_000, 35_000, 50_000, 59_000, 61_000] {
         for (events, streaming) in [(false, false), (false, true), (true, false), (true, true)] {

@@ -12,7 +12,12 @@ fn streaming() -> Script {
 
 fn synced() -> Script {
     let mut script = streaming();
-    script.give(Input::Opened).give(event("7")).give(initial_end("10")).expect(finish("10")).quiet();
+    script
+        .give(Input::Opened)
+        .give(event("7"))
+        .give(initial_end("10"))
+        .expect(finish("10"))
+        .quiet();
     script
 }
 
@@ -47,7 +52,11 @@ fn g26_streaming_list_at_a_version_too_large_drops_the_shortcut() {
     let mut script = synced();
     script.give(failed(FailureKind::Expired)).wait_backoff(1);
     script.expect(begin(true)).expect_streaming("10").give(failed(FailureKind::TooLargeVersion));
-    script.expect(Action::AbandonReplace).expect(begin(false)).expect_streaming("").give(Input::Opened);
+    script
+        .expect(Action::AbandonReplace)
+        .expect(begin(false))
+        .expect_streaming("")
+        .give(Input::Opened);
     script.give(initial_end("5"));
     script.expect(Action::FinishReplace { version: "5".into(), history_changed: true }).quiet();
 }
@@ -57,7 +66,11 @@ fn g26_streaming_list_that_goes_back_is_taken_again() {
     let mut script = synced();
     script.give(failed(FailureKind::Expired)).wait_backoff(1);
     script.expect(begin(true)).expect_streaming("10").give(Input::Opened).give(initial_end("5"));
-    script.expect(Action::Close).expect(Action::AbandonReplace).expect(begin(false)).expect_streaming("");
+    script
+        .expect(Action::Close)
+        .expect(Action::AbandonReplace)
+        .expect(begin(false))
+        .expect_streaming("");
     script.give(Input::Opened).give(initial_end("5"));
     script.expect(Action::FinishReplace { version: "5".into(), history_changed: true }).quiet();
 }
@@ -83,7 +96,11 @@ fn g27_only_a_refusal_of_the_request_is_remembered() {
             script.give(Input::Opened);
         }
         script.give(failed(kind)).expect(Action::AbandonReplace).wait_backoff(1);
-        script.expect(begin(true)).expect(list("0", LIMIT)).give(Input::Opened).give(page("10", ""));
+        script
+            .expect(begin(true))
+            .expect(list("0", LIMIT))
+            .give(Input::Opened)
+            .give(page("10", ""));
         script.expect(finish("10")).expect_watch("10").give(Input::Opened);
         assert_eq!(script.reflector.streaming_lists_supported(), None, "{kind}");
         script.give(failed(Expired)).wait(millis(400)..=millis(1600));
@@ -143,7 +160,11 @@ fn g27_streaming_lists_that_fail_alternate_with_lists() {
             script.expect(begin(true)).expect_streaming("");
         }
         script.give(end).expect(Action::AbandonReplace).wait_backoff(7);
-        script.expect(begin(true)).expect(list("0", LIMIT)).give(Input::Opened).give(page("10", ""));
+        script
+            .expect(begin(true))
+            .expect(list("0", LIMIT))
+            .give(Input::Opened)
+            .give(page("10", ""));
         script.expect(finish("10")).expect_watch("10").quiet();
         assert_eq!(script.reflector.streaming_lists_supported(), None);
     }
@@ -163,7 +184,10 @@ fn g27_lists_wait_for_ten_minutes_of_429_and_then_for_ten_more() {
         }
     }
     assert!(lists[0] >= begun + secs(600) && lists[0] <= begun + secs(660), "{lists:?}");
-    assert!(lists.len() >= 4 && lists.windows(2).all(|two| two[1] - two[0] >= secs(600)), "{lists:?}");
+    assert!(
+        lists.len() >= 4 && lists.windows(2).all(|two| two[1] - two[0] >= secs(600)),
+        "{lists:?}"
+    );
 }
 
 #[test]
@@ -202,7 +226,10 @@ fn g30_a_frame_that_cannot_be_read_is_left_to_a_list() {
 #[test]
 fn g27_a_verb_that_is_not_found_is_left_to_a_list() {
     let mut script = streaming();
-    script.give(failed(FailureKind::NotFound)).expect(Action::AbandonReplace).expect(Action::Discover);
+    script
+        .give(failed(FailureKind::NotFound))
+        .expect(Action::AbandonReplace)
+        .expect(Action::Discover);
     script.give(Input::Discovered(Ok(true))).wait_backoff(1);
     script.expect(begin(true)).expect(list("0", LIMIT)).quiet();
 }

@@ -6,7 +6,8 @@ use super::*;
 fn g31_watching_shows_version_and_events() {
     let mut script = Script::watching(plain());
     let since = script.now;
-    let state = |version: &str, last_event| State::Watching { version: version.into(), since, last_event };
+    let state =
+        |version: &str, last_event| State::Watching { version: version.into(), since, last_event };
     assert_eq!(*script.reflector.state(), state("10", None));
     script.advance(secs(5)).give(event("20"));
     assert_eq!(*script.reflector.state(), state("20", Some(script.now)));
@@ -51,7 +52,12 @@ fn g28_an_open_watch_that_breaks_is_resumed() {
 fn g26_gone_in_a_watch_relists_at_the_last_seen() {
     for opened in [false, true] {
         let mut script = Script::watching(plain());
-        script.advance(secs(1)).give(event("12")).give(Input::Closed).wait_jitter().expect_watch("12");
+        script
+            .advance(secs(1))
+            .give(event("12"))
+            .give(Input::Closed)
+            .wait_jitter()
+            .expect_watch("12");
         if opened {
             script.give(Input::Opened);
         }
@@ -94,7 +100,12 @@ fn g28_a_watch_that_lived_five_seconds_starts_the_delay_anew() {
     script.give(Input::Opened).advance(secs(5)).give(failed(FailureKind::Transport)).wait_jitter();
     script.expect_watch("10").give(failed(FailureKind::Server)).wait_backoff(1).expect_watch("10");
     // Opening takes time that is not lived.
-    script.advance(secs(20)).give(Input::Opened).advance(millis(4900)).give(Input::Closed).wait_jitter();
+    script
+        .advance(secs(20))
+        .give(Input::Opened)
+        .advance(millis(4900))
+        .give(Input::Closed)
+        .wait_jitter();
     script.expect_watch("10").give(failed(FailureKind::Server)).wait_backoff(3);
 }
 
@@ -105,10 +116,18 @@ fn g28_the_delay_runs_from_one_opening_to_the_next() {
         let step = millis(800 << (attempt - 1)).min(secs(5));
         let lived = millis(lived);
         script.advance(lived).give(event("10")).give(Input::Closed);
-        script.wait((step / 2).saturating_sub(lived)..=step - lived).expect_watch("10").give(Input::Opened);
+        script
+            .wait((step / 2).saturating_sub(lived)..=step - lived)
+            .expect_watch("10")
+            .give(Input::Opened);
     }
     // One that lived longer than the delay is reopened at once.
-    script.advance(millis(4990)).give(event("10")).give(Input::Closed).wait_jitter().expect_watch("10");
+    script
+        .advance(millis(4990))
+        .give(event("10"))
+        .give(Input::Closed)
+        .wait_jitter()
+        .expect_watch("10");
 }
 
 #[test]
@@ -121,7 +140,11 @@ fn g28_own_timeouts_reopen_at_once() {
     }
     // Ten seconds are the least.
     let mut script = Script::new(ReflectorConfig { watch_timeout: secs(1)..=secs(2), ..plain() });
-    script.expect(begin(true)).expect(list("0", Some(500))).give(Input::Opened).give(page("10", ""));
+    script
+        .expect(begin(true))
+        .expect(list("0", Some(500)))
+        .give(Input::Opened)
+        .give(page("10", ""));
     script.expect(finish("10"));
     for _ in 0..3 {
         let Some(Action::Watch(request)) = script.poll() else { panic!("a watch") };
@@ -147,7 +170,10 @@ fn is_degraded(script: &Script) -> bool {
 /// A watch that cannot be opened, or is closed at once.
 fn useless() -> impl Iterator<Item = Input> {
     use FailureKind::*;
-    [Server, Forbidden, Timeout, Transport, Unauthorized].map(failed).into_iter().chain([Input::Closed])
+    [Server, Forbidden, Timeout, Transport, Unauthorized]
+        .map(failed)
+        .into_iter()
+        .chain([Input::Closed])
 }
 
 #[test]
@@ -174,7 +200,10 @@ fn g28_watches_that_fail_for_a_minute_and_three_times_are_degraded() {
     let begun = script.now;
     while script.now < begun + secs(300) {
         for _ in 0..2 {
-            script.give(failed(FailureKind::Transport)).wait(Duration::ZERO..=secs(30)).expect_watch("10");
+            script
+                .give(failed(FailureKind::Transport))
+                .wait(Duration::ZERO..=secs(30))
+                .expect_watch("10");
         }
         script.give(Input::Opened).give(event("10")).give(Input::Closed);
         script.wait(Duration::ZERO..=secs(5)).expect_watch("10");
@@ -202,7 +231,7 @@ fn asks_in_half_an_hour(script: &mut Script, end: &Input) -> (Vec<Duration>, Vec
             }
             Some(Action::BeginReplace { .. } | Action::FinishReplace { .. }) => {}
             Some(other) => panic!("{other:?}"),
-            None => script.now = script.reflector.deadline().expect("not stopped").max(script.now),
+            None => script.now = script.reflector.deadline().max(script.now),
         }
     }
     (lists, watches)
@@ -223,7 +252,10 @@ fn g28_a_degraded_informer_lists_when_a_watch_failed_and_the_list_is_two_minutes
             let failed_before =
                 |list: &Duration| watches.iter().any(|at| *at + millis(100) >= *list && at <= list);
             assert!(lists.iter().all(failed_before), "{end:?}: {lists:?} {watches:?}");
-            assert!(watches.windows(2).all(|two| two[1] - two[0] >= secs(15)), "{end:?}: {watches:?}");
+            assert!(
+                watches.windows(2).all(|two| two[1] - two[0] >= secs(15)),
+                "{end:?}: {watches:?}"
+            );
         }
     }
 }
@@ -301,7 +333,8 @@ fn g28_ten_minutes_of_429_are_degraded_and_list_every_ten_minutes() {
     assert!((2..=4).contains(&lists.len()), "{lists:?}");
     assert!(lists.windows(2).all(|two| two[1] - two[0] >= secs(600)), "{lists:?}");
 
-    // Connections that are refused never lead to a list, nor do 429 between which something else was answered.
+    // Connections that are refused never lead to a list, nor do 429 between which something else
+    // was answered.
     for others in [FailureKind::Refused, FailureKind::Transport] {
         let mut script = Script::watching(plain());
         let begun = script.now;
@@ -331,7 +364,8 @@ fn g29_a_watch_beyond_its_own_timeout_is_dropped_and_reopened() {
 
 #[test]
 fn g29_missed_bookmarks_mean_a_dead_connection() {
-    let mut script = Script::watching(ReflectorConfig { watch_timeout: secs(900)..=secs(900), ..plain() });
+    let mut script =
+        Script::watching(ReflectorConfig { watch_timeout: secs(900)..=secs(900), ..plain() });
     script.advance(secs(60)).give(bookmark("11"));
     script.wait(secs(120)..=secs(120));
     assert!(matches!(script.poll(), Some(Action::Probe(_))));
@@ -387,10 +421,15 @@ fn g26_probe_that_finds_another_history_relists_without_the_shortcut() {
 
 #[test]
 fn g26_a_silence_that_watches_end_in_is_probed_all_the_same() {
-    // A balancer on the way cuts what is idle for a minute; after a restored backup the server has nothing to say.
+    // A balancer on the way cuts what is idle for a minute; after a restored backup the server has
+    // nothing to say.
     let mut script = Script::watching(plain());
     script.advance(secs(55)).give(failed(FailureKind::Transport)).wait_jitter().expect_watch("10");
-    script.give(Input::Opened).advance(millis(64_800)).give(failed(FailureKind::Transport)).wait_jitter();
+    script
+        .give(Input::Opened)
+        .advance(millis(64_800))
+        .give(failed(FailureKind::Transport))
+        .wait_jitter();
     // The watch that was resumed may speak first.
     script.expect_watch("10").give(Input::Opened).wait(secs(2)..=secs(2));
     assert!(matches!(script.poll(), Some(Action::Probe(_))));
@@ -421,7 +460,11 @@ fn g28_a_retry_after_of_a_probe_is_obeyed() {
     let mut script = Script::watching(ReflectorConfig { watch_timeout: lasting, ..plain() });
     script.wait(secs(120)..=secs(120)).poll().expect("the probe");
     let busy = Failure { retry_after: Some(secs(150)), ..fail(FailureKind::TooManyRequests) };
-    script.give(Input::Probed(Err(busy))).wait(secs(150)..=secs(150)).poll().expect("another probe");
+    script
+        .give(Input::Probed(Err(busy)))
+        .wait(secs(150)..=secs(150))
+        .poll()
+        .expect("another probe");
 }
 
 #[test]
@@ -438,14 +481,29 @@ fn g28_a_retry_after_of_a_probe_is_obeyed_by_the_watches_that_follow() {
 #[test]
 fn g30_a_malformed_frame_is_read_at_most_twice() {
     let mut script = Script::watching(plain());
-    script.give(event("12")).give(failed(FailureKind::Malformed)).wait_backoff(1).expect_watch("12");
-    script.give(Input::Opened).give(failed(FailureKind::Malformed)).wait(Duration::ZERO..=millis(800));
+    script
+        .give(event("12"))
+        .give(failed(FailureKind::Malformed))
+        .wait_backoff(1)
+        .expect_watch("12");
+    script
+        .give(Input::Opened)
+        .give(failed(FailureKind::Malformed))
+        .wait(Duration::ZERO..=millis(800));
     script.expect(begin(true)).expect(list("12", None)).give(Input::Opened).give(page("12", ""));
     // That would lead back to the frame.
     script.expect(Action::AbandonReplace).expect(begin(true)).expect(list("", Some(500)));
-    script.give(Input::Opened).give(page("13", "")).expect(finish("13")).wait(Duration::ZERO..=millis(1600));
+    script
+        .give(Input::Opened)
+        .give(page("13", ""))
+        .expect(finish("13"))
+        .wait(Duration::ZERO..=millis(1600));
     // Another version, another frame.
-    script.expect_watch("13").give(Input::Opened).give(failed(FailureKind::Malformed)).wait_early(3);
+    script
+        .expect_watch("13")
+        .give(Input::Opened)
+        .give(failed(FailureKind::Malformed))
+        .wait_early(3);
     script.expect_watch("13");
 }
 
@@ -453,7 +511,10 @@ fn g30_a_malformed_frame_is_read_at_most_twice() {
 fn g30_a_list_that_is_malformed_as_well_is_taken_without_what_is_wrong() {
     let mut script = Script::watching(plain());
     script.give(failed(FailureKind::Malformed)).wait_backoff(1).expect_watch("10");
-    script.give(Input::Opened).give(failed(FailureKind::Malformed)).wait(Duration::ZERO..=millis(800));
+    script
+        .give(Input::Opened)
+        .give(failed(FailureKind::Malformed))
+        .wait(Duration::ZERO..=millis(800));
     script.expect(begin(true)).expect(list("10", None)).give(failed(FailureKind::Malformed));
     script.expect(Action::AbandonReplace).assert_version("10").wait_backoff(2);
     script.expect(begin_skipping()).expect(list("10", None)).give(failed(FailureKind::Malformed));
@@ -466,7 +527,10 @@ fn g30_a_list_that_is_malformed_as_well_is_taken_without_what_is_wrong() {
 fn g30_malformed_frames_that_no_list_leads_past_are_degraded() {
     let mut script = Script::watching(plain());
     script.give(failed(FailureKind::Malformed)).wait_backoff(1).expect_watch("10");
-    script.give(Input::Opened).give(failed(FailureKind::Malformed)).wait(Duration::ZERO..=millis(800));
+    script
+        .give(Input::Opened)
+        .give(failed(FailureKind::Malformed))
+        .wait(Duration::ZERO..=millis(800));
     script.expect(begin(true)).expect(list("10", None)).give(page("10", ""));
     script.expect(Action::AbandonReplace).expect(begin(true)).expect(list("", Some(500)));
     script.give(page("10", "")).expect(finish("10")).wait(Duration::ZERO..=millis(1600));
@@ -485,7 +549,8 @@ fn g30_strict_is_degraded_at_the_first_frame() {
     }
 }
 
-/// A watch without bookmarks, ten seconds after a probe has found version 15; the list that follows is asked for.
+/// A watch without bookmarks, ten seconds after a probe has found version 15; the list that follows
+/// is asked for.
 fn suspected() -> Script {
     let mut script = probing();
     script.give(Input::Probed(Ok("15".into()))).wait(secs(10)..=secs(10));
@@ -513,7 +578,12 @@ fn g29_a_watch_that_missed_nothing_that_was_there_is_reopened() {
         if let Some(version) = missed {
             script.give(Input::Missed { version: version.into() });
         }
-        script.give(page("20", "")).expect(finish("20")).expect_watch("20").give(Input::Opened).quiet();
+        script
+            .give(page("20", ""))
+            .expect(finish("20"))
+            .expect_watch("20")
+            .give(Input::Opened)
+            .quiet();
         assert_eq!(script.reflector.failures(), 0);
         assert!(script.is_watching());
         // Not again for ten minutes.
@@ -524,7 +594,7 @@ fn g29_a_watch_that_missed_nothing_that_was_there_is_reopened() {
                 Some(Action::Watch(_)) => drop(script.give(Input::Opened)),
                 Some(Action::Close) => {}
                 Some(other) => panic!("{other:?} after {:?}", script.now - begun),
-                None => script.now = script.reflector.deadline().expect("not stopped").min(begun + secs(580)),
+                None => script.now = script.reflector.deadline().min(begun + secs(580)),
             }
         }
     }
@@ -546,18 +616,27 @@ fn g29_a_deaf_watch_that_is_cut_again_and_again_is_noticed() {
                 Some(Action::List(_)) => break script.now,
                 Some(_) => {}
                 None => {
-                    let deadline = script.reflector.deadline().expect("not stopped");
+                    let deadline = script.reflector.deadline();
                     script.now = ends.map_or(deadline, |ends| ends.min(deadline)).max(script.now);
                     if ends.take_if(|ends| *ends <= script.now).is_some() {
                         script.give(Input::Closed);
                     }
                 }
             }
-            assert!(script.now < begun + secs(600), "cut after {cut} s: the watch is deaf, and nobody knows");
+            assert!(
+                script.now < begun + secs(600),
+                "cut after {cut} s: the watch is deaf, and nobody knows"
+            );
         };
         assert!(listed >= begun + secs(130), "the watch has ten seconds to prove that it is not");
-        script.give(Input::Opened).give(Input::Missed { version: "12".into() }).give(page("20", ""));
-        assert_eq!(script.reflector.last_failure().map(|failure| failure.kind), Some(FailureKind::Deaf));
+        script
+            .give(Input::Opened)
+            .give(Input::Missed { version: "12".into() })
+            .give(page("20", ""));
+        assert_eq!(
+            script.reflector.last_failure().map(|failure| failure.kind),
+            Some(FailureKind::Deaf)
+        );
     }
 }
 
@@ -568,7 +647,8 @@ fn g29_a_watch_that_speaks_or_sent_bookmarks_is_not_suspected() {
     script.advance(secs(20)).quiet();
     assert!(script.is_watching());
 
-    let mut script = Script::watching(ReflectorConfig { watch_timeout: secs(900)..=secs(900), ..plain() });
+    let mut script =
+        Script::watching(ReflectorConfig { watch_timeout: secs(900)..=secs(900), ..plain() });
     script.advance(secs(60)).give(bookmark("11")).wait(secs(120)..=secs(120));
     script.poll().expect("the probe");
     script.give(Input::Probed(Ok("15".into()))).advance(secs(30)).quiet();

@@ -69,8 +69,7 @@ fn errors_name_the_place_and_what_was_expected() {
 
 #[test]
 fn absent_fields_are_empty() {
-    let pod =
-        json!({"metadata": {"name": "web"}, "spec": {"hostNetwork": true, "priority": 7, "containers": []}});
+    let pod = json!({"metadata": {"name": "web"}, "spec": {"hostNetwork": true, "priority": 7, "containers": []}});
     for selector in [
         "",
         "metadata.name=web",
@@ -85,7 +84,9 @@ fn absent_fields_are_empty() {
     ] {
         assert!(parse(selector).matches_value(&pod), "{selector}");
     }
-    for selector in ["metadata.name=x", "metadata.name!=web", "spec.nodeName!=", "status.phase=Running"] {
+    for selector in
+        ["metadata.name=x", "metadata.name!=web", "spec.nodeName!=", "status.phase=Running"]
+    {
         assert!(!parse(selector).matches_value(&pod), "{selector}");
     }
     assert!(parse("a=").matches(|_| None));
@@ -93,7 +94,8 @@ fn absent_fields_are_empty() {
 
 #[test]
 fn builder_escapes_values_and_checks_paths() {
-    let built = FieldSelector::everything().with_equal("z", "a,b").unwrap().with_equal("a", "").unwrap();
+    let built =
+        FieldSelector::everything().with_equal("z", "a,b").unwrap().with_equal("a", "").unwrap();
     assert_eq!(built.to_string(), r"a=,z=a\,b");
     assert_eq!(built, parse(r"z=a\,b,a="));
     for path in ["", "a=b", "a b", "a!", "a\\"] {

@@ -34,7 +34,9 @@ impl<'t> Parser<'t> {
             token = self.next();
         }
         let Token { kind: Kind::Word, text: key, .. } = token else {
-            return Err(self.error(token, if absent { "a label key" } else { "a label key or '!'" }));
+            return Err(
+                self.error(token, if absent { "a label key" } else { "a label key or '!'" })
+            );
         };
         if !syntax::is_label_key(key) {
             return Err(self.error(token, syntax::LABEL_KEY));
@@ -63,7 +65,11 @@ impl<'t> Parser<'t> {
             (Kind::Less, _) => Operator::LessThan,
             (Kind::Word, "in") => Operator::In,
             (Kind::Word, "notin") => Operator::NotIn,
-            _ => return Err(self.error(token, "',', '=', '==', '!=', 'in', 'notin', '<', '>' or the end")),
+            _ => {
+                return Err(
+                    self.error(token, "',', '=', '==', '!=', 'in', 'notin', '<', '>' or the end")
+                );
+            }
         })
     }
 
@@ -84,8 +90,9 @@ impl<'t> Parser<'t> {
         value.parse::<i64>().map(|_| value).map_err(|_| self.error(token, "an integer"))
     }
 
-    /// `(x,y)`. Absent values between commas and parentheses are empty ones, as the Go parser reads them: it
-    /// takes two commas at a time, so that `(x,,)` is an error while `(x,,y)` and `(x,)` are not.
+    /// `(x,y)`. Absent values between commas and parentheses are empty ones, as the Go parser reads
+    /// them: it takes two commas at a time, so that `(x,,)` is an error while `(x,,y)` and `(x,)`
+    /// are not.
     fn value_set(&mut self) -> Result<Vec<&'t str>, ParseSelectorError> {
         let open = self.next();
         if open.kind != Kind::Open {
@@ -173,7 +180,8 @@ struct Token<'t> {
     offset: usize,
 }
 
-/// `in` and `notin` are words: operators only where one is expected, so that both can be keys and values.
+/// `in` and `notin` are words: operators only where one is expected, so that both can be keys and
+/// values.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     End,

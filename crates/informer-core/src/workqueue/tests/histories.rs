@@ -52,7 +52,10 @@ struct Model {
 
 impl Model {
     fn add(&mut self, item: u8) {
-        if self.is_shutting_down || self.order.contains(&item) || self.in_work.get(&item) == Some(&true) {
+        if self.is_shutting_down
+            || self.order.contains(&item)
+            || self.in_work.get(&item) == Some(&true)
+        {
             return;
         }
         self.adds += 1;
@@ -107,7 +110,8 @@ impl Model {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
-    /// What is handed out, in what order and how often; nothing lost, nobody beside another on the same item.
+    /// What is handed out, in what order and how often; nothing lost, nobody beside another on the
+    /// same item.
     #[test]
     fn a_queue_does_what_a_naive_one_does(steps in steps()) {
         let (mut queue, mut model, mut now) = (queue::<u8>(), Model::default(), 0);

@@ -23,7 +23,8 @@ fn exponential_waits_double_for_each_item_alone_until_forgotten() {
 
 #[test]
 fn a_thousand_failures_wait_no_longer_than_the_longest_and_never_overflow() {
-    let bases = [Duration::ZERO, Duration::from_nanos(1), ms(1), Duration::from_secs(60), Duration::MAX];
+    let bases =
+        [Duration::ZERO, Duration::from_nanos(1), ms(1), Duration::from_secs(60), Duration::MAX];
     for base in bases {
         for max in [Duration::from_secs(1000), Duration::MAX] {
             let mut limiter = ExponentialLimiter::new(base, max);

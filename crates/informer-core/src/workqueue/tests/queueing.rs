@@ -168,7 +168,10 @@ fn metrics_follow_an_item_through_the_queue() {
     now += ms(50);
     queue.take(now);
     let metrics = queue.metrics(now);
-    assert_eq!((metrics.depth, metrics.queue_duration.count(), metrics.queue_duration.sum()), (0, 1, ms(50)));
+    assert_eq!(
+        (metrics.depth, metrics.queue_duration.count(), metrics.queue_duration.sum()),
+        (0, 1, ms(50))
+    );
 
     // Added five times while in work: that counts once.
     for _ in 0..5 {
@@ -193,7 +196,10 @@ fn metrics_follow_an_item_through_the_queue() {
     queue.take(now);
     now += ms(4);
     let metrics = queue.metrics(now);
-    assert_eq!((metrics.queue_duration.count(), metrics.queue_duration.sum()), (3, ms(50 + 35 + 1)));
+    assert_eq!(
+        (metrics.queue_duration.count(), metrics.queue_duration.sum()),
+        (3, ms(50 + 35 + 1))
+    );
     assert_eq!((metrics.unfinished_work, metrics.longest_running_processor), (ms(5 + 4), ms(5)));
     assert_eq!(metrics.retries, 0);
 

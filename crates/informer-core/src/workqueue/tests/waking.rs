@@ -1,5 +1,5 @@
-//! Nobody sleeps while there is something to do: random histories of workers that poll only when they are woken, or
-//! when the time has come that they were told.
+//! Nobody sleeps while there is something to do: random histories of workers that poll only when
+//! they are woken, or when the time has come that they were told.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +28,12 @@ impl Wake for Flag {
 
 impl Worker {
     fn new() -> Self {
-        Self { ticket: Ticket::default(), flag: Arc::default(), sleeps_until: None, is_waiting: false }
+        Self {
+            ticket: Ticket::default(),
+            flag: Arc::default(),
+            sleeps_until: None,
+            is_waiting: false,
+        }
     }
 
     fn poll(&mut self, queue: &SharedQueue<u8>, now: Duration) -> Polled<u8> {
@@ -77,12 +82,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         3 => (0u8..4).prop_map(Step::Done),
         3 => Just(Step::Run),
     ];
-    (prop::collection::vec(step, 0..60), prop::option::weighted(0.3, Just(Step::ShutDown))).prop_map(
-        |(mut steps, shutdown)| {
+    (prop::collection::vec(step, 0..60), prop::option::weighted(0.3, Just(Step::ShutDown)))
+        .prop_map(|(mut steps, shutdown)| {
             steps.extend(shutdown);
             steps
-        },
-    )
+        })
 }
 
 /// Polls whoever is awake until all sleep. Items they get are kept in work.
@@ -104,7 +108,10 @@ fn nobody_sleeps_for_nothing(
     prop_assert!(waiting == 0 || !is_over, "{waiting} sleep though all is over");
     if let (Some(deadline), 1..) = (deadline, waiting) {
         let sleeps = workers.iter().filter_map(|worker| worker.sleeps_until);
-        prop_assert!(sleeps.min().is_some_and(|until| until <= deadline), "nobody wakes up at {deadline:?}");
+        prop_assert!(
+            sleeps.min().is_some_and(|until| until <= deadline),
+            "nobody wakes up at {deadline:?}"
+        );
     }
     Ok(())
 }

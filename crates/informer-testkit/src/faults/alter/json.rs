@@ -7,7 +7,11 @@ use super::{Altered, half};
 use crate::faults::fault::Alteration;
 use crate::json::Fields;
 
-pub(super) fn list(this: &Alteration, body: Vec<u8>, mut strikes: impl FnMut(&str) -> bool) -> Altered {
+pub(super) fn list(
+    this: &Alteration,
+    body: Vec<u8>,
+    mut strikes: impl FnMut(&str) -> bool,
+) -> Altered {
     let Some((head, items, tail)) = take_apart(&body) else { return Altered::whole(body) };
     if let Alteration::Instead(text) = this {
         let struck = items.iter().any(|item| strikes(&name_of(item))) || strikes("");
@@ -43,7 +47,11 @@ pub(super) fn list(this: &Alteration, body: Vec<u8>, mut strikes: impl FnMut(&st
     Altered::whole(out)
 }
 
-pub(super) fn events(this: &Alteration, lines: &[u8], mut strikes: impl FnMut(&str) -> bool) -> Altered {
+pub(super) fn events(
+    this: &Alteration,
+    lines: &[u8],
+    mut strikes: impl FnMut(&str) -> bool,
+) -> Altered {
     let mut out = Vec::new();
     for line in lines.split_inclusive(|&byte| byte == b'\n') {
         let event = Fields::parse(line.trim_ascii_end()).unwrap_or_default();
@@ -52,7 +60,9 @@ pub(super) fn events(this: &Alteration, lines: &[u8], mut strikes: impl FnMut(&s
         let struck = match (&*kind, this) {
             ("ADDED" | "MODIFIED" | "DELETED", Alteration::WithoutEndBookmark) => false,
             ("ADDED" | "MODIFIED" | "DELETED", _) => strikes(&name_of(object)),
-            ("BOOKMARK", Alteration::WithoutEndBookmark) => ends_initial_events(object) && strikes(""),
+            ("BOOKMARK", Alteration::WithoutEndBookmark) => {
+                ends_initial_events(object) && strikes("")
+            }
             _ => false,
         };
         if !struck {
@@ -110,7 +120,8 @@ fn name_of(object: &str) -> String {
 }
 
 fn ends_initial_events(object: &str) -> bool {
-    metadata(object).object("annotations").text("k8s.io/initial-events-end").as_deref() == Some("true")
+    metadata(object).object("annotations").text("k8s.io/initial-events-end").as_deref()
+        == Some("true")
 }
 
 fn metadata(object: &str) -> Fields {

@@ -15,14 +15,23 @@ const PADDING: u64 = 1000;
 /// A tag that is none.
 const NO_TAG: u8 = 0x0f;
 
-pub(super) fn list(this: &Alteration, body: Vec<u8>, mut strikes: impl FnMut(&str) -> bool) -> Altered {
+pub(super) fn list(
+    this: &Alteration,
+    body: Vec<u8>,
+    mut strikes: impl FnMut(&str) -> bool,
+) -> Altered {
     altered_list(this, &body, &mut strikes).unwrap_or_else(|| Altered::whole(body))
 }
 
 /// `None` if nothing is altered.
-fn altered_list(this: &Alteration, body: &[u8], strikes: &mut impl FnMut(&str) -> bool) -> Option<Altered> {
+fn altered_list(
+    this: &Alteration,
+    body: &[u8],
+    strikes: &mut impl FnMut(&str) -> bool,
+) -> Option<Altered> {
     let envelope = Envelope::parse(body).ok()?;
-    let item = |field: &Field<'_>| field.bytes.filter(|_| field.number == ITEMS).map(<[u8]>::to_vec);
+    let item =
+        |field: &Field<'_>| field.bytes.filter(|_| field.number == ITEMS).map(<[u8]>::to_vec);
     if let Alteration::Instead(text) = this {
         let mut items = wire::fields(envelope.raw).filter_map(|field| item(&field));
         let struck = items.any(|item| strikes(&name_of(&item))) || strikes("");
@@ -38,7 +47,8 @@ fn altered_list(this: &Alteration, body: &[u8], strikes: &mut impl FnMut(&str) -
             Alteration::Truncate => {
                 // The lengths before it are those of the whole list, whatever comes of it.
                 let middle = field.start + item.len() / 2;
-                let start = body.windows(envelope.raw.len()).position(|window| window == envelope.raw);
+                let start =
+                    body.windows(envelope.raw.len()).position(|window| window == envelope.raw);
                 let bytes = body[..start.unwrap_or(0) + middle].to_vec();
                 return Some(Altered { bytes, ends: true });
             }
@@ -57,14 +67,20 @@ fn altered_list(this: &Alteration, body: &[u8], strikes: &mut impl FnMut(&str) -
     Some(Altered::whole(out))
 }
 
-pub(super) fn events(this: &Alteration, mut frames: &[u8], mut strikes: impl FnMut(&str) -> bool) -> Altered {
+pub(super) fn events(
+    this: &Alteration,
+    mut frames: &[u8],
+    mut strikes: impl FnMut(&str) -> bool,
+) -> Altered {
     let mut out = Vec::new();
     while let Some((frame, rest)) = split(frames) {
         frames = rest;
         let event = Event::read(frame).filter(|event| match (event.kind, this) {
             ("ADDED" | "MODIFIED" | "DELETED", Alteration::WithoutEndBookmark) => false,
             ("ADDED" | "MODIFIED" | "DELETED", _) => strikes(&name_of(event.object.raw)),
-            ("BOOKMARK", Alteration::WithoutEndBookmark) => event.ends_initial_events() && strikes(""),
+            ("BOOKMARK", Alteration::WithoutEndBookmark) => {
+                event.ends_initial_events() && strikes("")
+            }
             _ => false,
         });
         let Some(event) = event else {
@@ -128,7 +144,9 @@ const LENGTH: usize = 4;
 /// The first frame, with the length before it, and what follows.
 fn split(frames: &[u8]) -> Option<(&[u8], &[u8])> {
     let length = u32::from_be_bytes(*frames.first_chunk::<LENGTH>()?);
-    frames.split_at_checked(LENGTH.checked_add(usize::try_from(length).ok()?)?).filter(|_| length > 0)
+    frames
+        .split_at_checked(LENGTH.checked_add(usize::try_from(length).ok()?)?)
+        .filter(|_| length > 0)
 }
 
 /// What a frame says.
@@ -139,8 +157,9 @@ struct Event<'a> {
 
 impl<'a> Event<'a> {
     fn read(frame: &'a [u8]) -> Option<Self> {
-        let part =
-            |message: &'a [u8], number| wire::fields(message).find(|field| field.number == number)?.bytes;
+        let part = |message: &'a [u8], number| {
+            wire::fields(message).find(|field| field.number == number)?.bytes
+        };
         let event = &frame[LENGTH..];
         let kind = std::str::from_utf8(part(event, 1)?).ok()?;
         let object = Envelope::parse(part(part(event, 2)?, 1)?).ok()?;

@@ -25,7 +25,9 @@ fn object(accept: &str, resource: &Resource, support: ProtobufSupport) -> String
 }
 
 fn list(accept: &str, resource: &Resource) -> String {
-    short(negotiate(&accepting(accept), resource, ProtobufSupport::Served).and_then(Negotiated::list))
+    short(
+        negotiate(&accepting(accept), resource, ProtobufSupport::Served).and_then(Negotiated::list),
+    )
 }
 
 fn short(form: Result<Form, Status>) -> String {
@@ -99,7 +101,10 @@ fn lists_have_metadata_of_their_own() {
 fn kinds_that_are_not_in_the_table_are_as_custom_ones() {
     let metrics = Resource::new("example.com", "v1", "things", "Thing");
     assert_eq!(object(PB, &metrics, ProtobufSupport::Served), "406");
-    assert_eq!(object(&format!("{PB},application/json"), &metrics, ProtobufSupport::Served), "json");
+    assert_eq!(
+        object(&format!("{PB},application/json"), &metrics, ProtobufSupport::Served),
+        "json"
+    );
 }
 
 #[test]

@@ -17,8 +17,8 @@ struct Envelope {
 }
 
 impl Envelope {
-    /// Built-in kinds and metadata have the metadata first. Lists of custom resources have their fields in
-    /// alphabetical order, so there the version and the token come **behind** the items.
+    /// Built-in kinds and metadata have the metadata first. Lists of custom resources have their
+    /// fields in alphabetical order, so there the version and the token come **behind** the items.
     fn new(resource: &Resource, part: Representation, page: &Page) -> Self {
         let version = page.version;
         let token = page.token.iter().map(|token| format!("\"continue\":\"{token}\""));
@@ -27,7 +27,8 @@ impl Envelope {
             .collect();
         let rest = rest.join(",");
         let comma = if rest.is_empty() { "" } else { "," };
-        let alphabetical_metadata = || format!("{{{rest}{comma}\"resourceVersion\":\"{version}\"}}");
+        let alphabetical_metadata =
+            || format!("{{{rest}{comma}\"resourceVersion\":\"{version}\"}}");
         let metadata = format!("{{\"resourceVersion\":\"{version}\"{comma}{rest}}}");
         match part {
             Representation::Metadata => Self {
@@ -45,7 +46,10 @@ impl Envelope {
                 ),
             },
             Representation::Full => Self {
-                head: format!("{}\"metadata\":{metadata},\"items\":[", render::list_prefix(resource)),
+                head: format!(
+                    "{}\"metadata\":{metadata},\"items\":[",
+                    render::list_prefix(resource)
+                ),
                 tail: "]}\n".to_owned(),
             },
         }

@@ -1,4 +1,4 @@
-//! Protobuf, as servers write it: fields in the order of their numbers, in their shortest form.
+//! Protobuf as servers write it: fields ascending, in their shortest form.
 
 use std::ops::Range;
 
@@ -17,10 +17,10 @@ use crate::special::{self, IntOrText};
 use crate::wire::Reader;
 use crate::{Kind, utf8};
 
-/// For so many items of an array there is room before the first is read.
+/// Capacity reserved for an array before its first item is read.
 const AT_FIRST: usize = 64;
 
-/// The object, if it is of its type's kind.
+/// The object, if the type is that of its kind.
 pub(super) fn object<T: Message + Default + Resource>(kind: Kind, message: &[u8]) -> Option<T> {
     if (kind.api_version(), kind.name()) != (T::API_VERSION, T::KIND) {
         return None;
@@ -48,7 +48,8 @@ pub(in super::super) fn partial_metadata(kind: Kind, message: &[u8]) -> Option<O
     Some(object.0)
 }
 
-/// Reads the fields of a message, which stand at this depth. `outer` is the number of the message within its parent's JSON.
+/// Reads the fields of a message at this depth. `outer` is the number of an inlined message within
+/// its parent, shifted by 8; 0 for others.
 fn fill(
     object: &mut dyn Message,
     bytes: &[u8],
@@ -104,7 +105,7 @@ fn fill(
     absent(object, def, at..def.fields.len(), outer, depth)
 }
 
-/// What JSON has of these fields, which are absent.
+/// Sets the fields in these places, which are absent, to the values that JSON has for them.
 fn absent(
     object: &mut dyn Message,
     def: &'static MessageDef,
@@ -128,7 +129,7 @@ fn absent(
     Some(())
 }
 
-/// Reads a message whose fields JSON has in this one.
+/// Reads an inlined message: JSON has its fields in the parent object.
 fn inline(
     object: &mut dyn Message,
     bytes: &[u8],
@@ -136,15 +137,19 @@ fn inline(
     outer: u16,
     depth: u8,
 ) -> Option<()> {
-    // No key is within two.
+    // Messages are inlined one level deep at most.
     if outer != 0 {
         return None;
     }
     fill(object, bytes, field.message(), u16::from(field.number) << 8, depth)
 }
 
-/// Behind the next value of the same field, if one follows.
-fn next_of_run<'de>(mut reader: Reader<'de>, number: u32, encoding: u8) -> Option<Option<Reader<'de>>> {
+/// The position after the next value of the same field; `None` inside if none follows.
+fn next_of_run<'de>(
+    mut reader: Reader<'de>,
+    number: u32,
+    encoding: u8,
+) -> Option<Option<Reader<'de>>> {
     if reader.rest().is_empty() || reader.tag().ok()? != (number, encoding) {
         return Some(None);
     }
@@ -152,12 +157,12 @@ fn next_of_run<'de>(mut reader: Reader<'de>, number: u32, encoding: u8) -> Optio
     Some(Some(reader))
 }
 
-/// A value in a message, which is read once at most. Nothing is returned of what is to be left to serde.
+/// A value in a message, read at most once. Its methods return `None` if serde has to decode it.
 #[derive(Clone, Copy)]
 pub(super) struct Value<'a>(De<'a>);
 
 impl Value<'_> {
-    /// Whether it is null. It is read then.
+    /// Whether it is null. This consumes a null.
     #[inline]
     pub(super) fn is_null(self) -> Option<bool> {
         if self.0.form == Form::One && !self.0.field.kind.may_be_null() {
@@ -198,7 +203,7 @@ impl Value<'_> {
         }
     }
 
-    /// From the year 1 on, and as far as the type goes; how times beyond that are written is left to serde.
+    /// From the year 1 up to the limit of the type; serde handles other times.
     pub(super) fn time(self, kind: FieldKind) -> Option<Timestamp> {
         let moment = special::time(kind, bytes_of(self.0, kind)?).ok()??;
         if moment.seconds < ZERO_TIME {
@@ -208,7 +213,7 @@ impl Value<'_> {
         Timestamp::new(moment.seconds, nanos.try_into().ok()?).ok()
     }
 
-    /// A struct or any JSON, through serde.
+    /// A struct, or any JSON, through serde.
     pub(super) fn by_serde<T: DeserializeOwned>(self) -> Option<T> {
         T::deserialize(self.0).ok()
     }
@@ -228,7 +233,8 @@ impl Value<'_> {
             }
             let length = items.len();
             if length == items.capacity() {
-                // Exact, but not for structs that nobody has seen yet: a message of two bytes may be one of kilobytes.
+                // Exact, except for structs not read before: a message of two bytes may become a
+                // struct of kilobytes.
                 items.reserve_exact((count - length).min(length.max(AT_FIRST)));
             }
             items.push(Value(item))?;
@@ -256,7 +262,7 @@ impl Value<'_> {
         Some(())
     }
 
-    /// Reads a message with this name in Go into its struct.
+    /// Reads a message with this Go name into its struct.
     pub(super) fn message(self, object: &mut dyn Message, name: &'static str) -> Option<()> {
         if (self.0.form, self.0.field.kind) != (Form::One, FieldKind::Message) {
             return None;

@@ -1,17 +1,20 @@
-//! How types ask for the keys and values of an object.
+//! serde's access to the keys and values of an object.
 
 use serde::de::{DeserializeSeed, Deserializer, EnumAccess, MapAccess, VariantAccess, Visitor};
 
 use super::{Map, Mode, not_one_key};
 use crate::de::Fault;
 
-/// Borrowed, so that calling a visitor moves no more than a pointer.
+/// Borrowed, so that calling a visitor moves only a pointer.
 pub(in crate::de) struct Fields<'a, 'de>(pub(in crate::de) &'a mut Map<'de>);
 
 impl<'de> MapAccess<'de> for Fields<'_, 'de> {
     type Error = Fault;
 
-    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Fault> {
+    fn next_key_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, Fault> {
         if self.0.advance()? { seed.deserialize(self.0.key()).map(Some) } else { Ok(None) }
     }
 
@@ -22,7 +25,7 @@ impl<'de> MapAccess<'de> for Fields<'_, 'de> {
         }
     }
 
-    /// Exact where it is known: for the entries of a map, each of which has two bytes at least.
+    /// Exact where known: for the entries of a map, each of at least two bytes.
     fn size_hint(&self) -> Option<usize> {
         matches!(self.0.mode, Mode::Entries | Mode::Json).then_some(self.0.left as usize)
     }

@@ -6,7 +6,7 @@ use crate::de::value::{Form, utf8};
 use crate::wire::Reader;
 
 impl<'de> Map<'de> {
-    /// Goes on to the next entry; whether there is one.
+    /// Advances to the next entry; false at the end.
     pub(super) fn entry(&mut self) -> Result<bool, Fault> {
         if self.rest.is_empty() {
             return Ok(false);
@@ -22,7 +22,7 @@ impl<'de> Map<'de> {
         Ok(true)
     }
 
-    /// Key and value, as nearly all are: one after the other.
+    /// The usual entry: a key, then a value.
     fn short_entry(&mut self) -> Option<(&'de [u8], &'de [u8])> {
         let mut reader = Reader::new(self.rest);
         let field = self.value.field;

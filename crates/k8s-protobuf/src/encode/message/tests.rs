@@ -28,7 +28,8 @@ fn at<'a>(mut message: &'a [u8], path: &[u32]) -> Vec<(u32, Wire<'a>)> {
 #[test]
 fn what_is_no_pointer_in_go_is_written_even_when_it_is_empty() {
     let lease = encoded("coordination.k8s.io/v1", "Lease", &json!({})).unwrap();
-    // metadata { name, generateName, namespace, selfLink, uid, resourceVersion, generation, creationTimestamp }, spec {}
+    // metadata { name, generateName, namespace, selfLink, uid, resourceVersion, generation,
+    // creationTimestamp }, spec {}
     let mut metadata = Vec::new();
     (1..=6).for_each(|number| put_bytes(number, b"", &mut metadata));
     metadata.extend_from_slice(&[7 << 3, 0]);
@@ -56,8 +57,10 @@ fn a_pointer_to_zero_is_written() {
 fn maps_are_sorted() {
     let object = json!({ "data": { "b": "2", "a": "1" }, "binaryData": { "z": "", "n": null } });
     let message = encoded("v1", "ConfigMap", &object).unwrap();
-    let entries: Vec<_> =
-        at(&message, &[])[1..].iter().map(|(number, value)| (*number, value.bytes().unwrap())).collect();
+    let entries: Vec<_> = at(&message, &[])[1..]
+        .iter()
+        .map(|(number, value)| (*number, value.bytes().unwrap()))
+        .collect();
     assert_eq!(
         entries,
         [
@@ -78,7 +81,10 @@ fn texts_of_json_become_what_protobuf_has() {
     });
     let message = encoded("coordination.k8s.io/v1", "Lease", &lease).unwrap();
     assert_eq!(at(&message, &[1, 8]), [(1, Wire::Varint(1_795_279_235)), (2, Wire::Varint(0))]);
-    assert_eq!(at(&message, &[2, 4]), [(1, Wire::Varint(1_795_279_235)), (2, Wire::Varint(123_456_000))]);
+    assert_eq!(
+        at(&message, &[2, 4]),
+        [(1, Wire::Varint(1_795_279_235)), (2, Wire::Varint(123_456_000))]
+    );
 
     let pod = json!({ "spec": { "containers": [{
         "resources": { "limits": { "cpu": "500m" } },
@@ -86,14 +92,16 @@ fn texts_of_json_become_what_protobuf_has() {
     }] } });
     let message = encoded("v1", "Pod", &pod).unwrap();
     assert_eq!(at(&message, &[2, 2, 8, 1, 2]), [(1, Wire::Bytes(b"500m"))]);
-    let port = |kind, int, text| [(1, Wire::Varint(kind)), (2, Wire::Varint(int)), (3, Wire::Bytes(text))];
+    let port =
+        |kind, int, text| [(1, Wire::Varint(kind)), (2, Wire::Varint(int)), (3, Wire::Bytes(text))];
     assert_eq!(at(&message, &[2, 2, 10, 1, 2, 2]), port(1, 0, b"http"));
     assert_eq!(at(&message, &[2, 2, 10, 1, 3, 1]), port(0, 80, b""));
 }
 
 #[test]
 fn fields_of_inline_messages_come_from_the_parent() {
-    let pod = json!({ "spec": { "volumes": [{ "name": "v", "emptyDir": { "medium": "Memory" } }] } });
+    let pod =
+        json!({ "spec": { "volumes": [{ "name": "v", "emptyDir": { "medium": "Memory" } }] } });
     let message = encoded("v1", "Pod", &pod).unwrap();
     assert_eq!(at(&message, &[2, 1])[0], (1, Wire::Bytes(b"v")));
     assert_eq!(at(&message, &[2, 1, 2, 2]), [(1, Wire::Bytes(b"Memory"))]);
@@ -109,7 +117,8 @@ fn schemas_have_three_forms() {
     } } }] } });
     let message = encoded("apiextensions.k8s.io/v1", "CustomResourceDefinition", &schema).unwrap();
     let schema = at(&message, &[2, 7, 4, 1]);
-    let field = |number| schema.iter().find(|(found, _)| *found == number).unwrap().1.bytes().unwrap();
+    let field =
+        |number| schema.iter().find(|(found, _)| *found == number).unwrap().1.bytes().unwrap();
     assert_eq!(at(field(8), &[]), [(1, Wire::Bytes(br#"{"b":[1.5,"x"]}"#))]);
     assert_eq!(at(field(24), &[]).iter().map(|field| field.0).collect::<Vec<_>>(), [2, 2]);
     assert_eq!(at(field(30), &[])[0], (1, Wire::Varint(1)));
@@ -125,8 +134,14 @@ fn what_does_not_fit_is_an_error_with_its_path() {
             json!({ "spec": { "containers": [{}, { "name": 1 }] } }),
             "spec.containers[1].name: expected a string, found a number",
         ),
-        (json!({ "spec": { "containers": {} } }), "spec.containers: expected an array, found an object"),
-        (json!({ "spec": { "priority": 2147483648u32 } }), "spec.priority: expected an integer of 32 bits"),
+        (
+            json!({ "spec": { "containers": {} } }),
+            "spec.containers: expected an array, found an object",
+        ),
+        (
+            json!({ "spec": { "priority": 2147483648u32 } }),
+            "spec.priority: expected an integer of 32 bits",
+        ),
         (json!({ "spec": { "priority": 1.5 } }), "spec.priority: expected an integer of 64 bits"),
         (
             json!({ "spec": { "hostNetwork": "true" } }),

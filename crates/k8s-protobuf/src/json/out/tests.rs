@@ -34,11 +34,13 @@ fn what_is_to_be_escaped_is_found_wherever_it_stands() {
 
 #[test]
 fn what_is_not_utf8_is_replaced_wherever_it_stands() {
-    let characters: [&[u8]; 5] = ["é".as_bytes(), "€".as_bytes(), "🦀".as_bytes(), b"\x80", b"\xff"];
+    let characters: [&[u8]; 5] =
+        ["é".as_bytes(), "€".as_bytes(), "🦀".as_bytes(), b"\x80", b"\xff"];
     for length in 1..40 {
         for at in 0..length {
             for character in characters {
-                // The end of the text may cut the character, and what is missing then stands behind it.
+                // The end of the text may cut the character, and what is missing then stands behind
+                // it.
                 let mut bytes = vec![b'a'; at];
                 bytes.extend(character);
                 bytes.resize(at + character.len() + WINDOW + 40, b'a');
@@ -72,5 +74,8 @@ fn names_of_all_lengths_are_written() {
         assert_eq!(String::from_utf8(out.json).unwrap(), format!(",\"{name}\":,\"{name}\":\"x\""));
         lengths.insert(name.len());
     }
-    assert!(lengths.contains(&27) && lengths.contains(&28) && lengths.last() > Some(&40), "{lengths:?}");
+    assert!(
+        lengths.contains(&27) && lengths.contains(&28) && lengths.last() > Some(&40),
+        "{lengths:?}"
+    );
 }

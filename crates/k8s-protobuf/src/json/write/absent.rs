@@ -1,13 +1,18 @@
-//! Fields that are not there.
+//! Absent fields.
 
 use std::ops::Range;
 
 use super::{Out, Written, fields, message};
 use crate::schema::{FieldDef, FieldKind, MessageDef, flags};
 
-/// Writes the fields in these places, which are not there: Go's types have all of them.
+/// Writes the fields in these places, which are absent: Go's types have all of them.
 #[inline]
-pub(super) fn absent(def: &MessageDef, places: Range<usize>, depth: usize, out: &mut Out<'_>) -> Written {
+pub(super) fn absent(
+    def: &MessageDef,
+    places: Range<usize>,
+    depth: usize,
+    out: &mut Out<'_>,
+) -> Written {
     // Most fields.
     if def.are_left_out(places.start, places.end) {
         return Ok(());
@@ -15,7 +20,7 @@ pub(super) fn absent(def: &MessageDef, places: Range<usize>, depth: usize, out: 
     def.fields[places].iter().try_for_each(|field| empty(field, depth, out))
 }
 
-/// Writes a field that is not there.
+/// Writes an absent field.
 pub(super) fn empty(field: &FieldDef, depth: usize, out: &mut Out<'_>) -> Written {
     let omitted = flags::POINTER | flags::OMIT_EMPTY;
     if field.has(flags::OMIT_ZERO) || field.flags & omitted == omitted {
@@ -26,7 +31,7 @@ pub(super) fn empty(field: &FieldDef, depth: usize, out: &mut Out<'_>) -> Writte
     }
     if field.has(flags::POINTER) {
         out.key(field);
-        // Servers make the items of a list that has none an empty array.
+        // Servers write a list without items as an empty array.
         out.put(if field.has(flags::LIST_ITEMS) { b"[]" } else { b"null" });
         return Ok(());
     }
@@ -37,7 +42,7 @@ pub(super) fn empty(field: &FieldDef, depth: usize, out: &mut Out<'_>) -> Writte
     zero(field, depth, out)
 }
 
-/// Whether Go's `omitempty` leaves out the zero value: not so for structs.
+/// Whether Go's `omitempty` omits the zero value: not for structs.
 fn is_scalar(kind: FieldKind) -> bool {
     use FieldKind::{Bool, Bytes, F64, I32, I64, Str, StrList};
     matches!(kind, Str | Bytes | Bool | I32 | I64 | F64 | StrList)

@@ -18,7 +18,8 @@ pub(super) fn map(
     out.key(field);
     out.json.push(b'{');
     if !matches!(field.kind, FieldKind::Str | FieldKind::Bytes | FieldKind::Quantity) {
-        // All keys before any value that may hold a map: what is written twice at every level takes time without end.
+        // Sorts the keys before any value is written that may hold a map: writing twice at every
+        // level would take exponential time.
         let mut rest = *reader;
         let mut last = entry(field, first)?.0;
         while let Some(next) = run(field, &mut rest)? {
@@ -48,8 +49,8 @@ pub(super) fn map(
     Ok(())
 }
 
-/// The entries of a map whose keys are not as Go sorts them, so that there may be two of a kind: the last counts, but
-/// each is looked at.
+/// The entries of a map whose keys are not sorted as Go sorts them, so that keys may repeat: the
+/// last counts, but each is checked.
 fn unsorted(
     field: &FieldDef,
     first: Value<'_>,
@@ -61,7 +62,7 @@ fn unsorted(
     while let Some(next) = run(field, reader)? {
         entries.push(entry(field, next)?);
     }
-    // Stable, so that those of a key stay in their order.
+    // Stable, so that equal keys keep their order.
     entries.sort_by_key(|(key, _)| *key);
     let mut entries = entries.into_iter().peekable();
     while let Some(entry) = entries.next() {
@@ -76,9 +77,9 @@ fn unsorted(
     Ok(())
 }
 
-/// Key and value of an entry.
+/// The key and value of an entry.
 fn entry<'a>(field: &FieldDef, value: Value<'a>) -> Result<(&'a [u8], Option<Value<'a>>), Error> {
-    // Nearly all are two texts, one after the other.
+    // Usually two texts, one after the other.
     if let Value::Bytes(bytes) = value {
         let mut reader = Reader::new(bytes);
         if let Some(key) = reader.next_of(1 << 3 | 2)

@@ -36,7 +36,11 @@ pub(crate) async fn run(stage: &Stage, seconds: u64) -> Result<Outcome> {
     ));
     let mut rows = Vec::new();
     let cases = [
-        ("streaming lists (as both come), closed before the first byte", WatchFault::CloseAtOnce, false),
+        (
+            "streaming lists (as both come), closed before the first byte",
+            WatchFault::CloseAtOnce,
+            false,
+        ),
         (
             "streaming lists (as both come), closed after the first frame",
             WatchFault::CloseAfterFirstFrame,
@@ -71,7 +75,12 @@ pub(crate) async fn run(stage: &Stage, seconds: u64) -> Result<Outcome> {
     Ok(outcome)
 }
 
-async fn case(stage: &Stage, fault: WatchFault, list: bool, seconds: u64) -> Result<Pair<Requests>> {
+async fn case(
+    stage: &Stage,
+    fault: WatchFault,
+    list: bool,
+    seconds: u64,
+) -> Result<Pair<Requests>> {
     let more: &[&str] = if list { &["--quiet", "--initial=list"] } else { &["--quiet"] };
     let (_peers, proxies) = stage.behind_reverse_proxies(NAMESPACE, fault, more).await?;
     sleep(Duration::from_secs(seconds)).await;
@@ -131,8 +140,9 @@ impl std::fmt::Display for Requests {
 
 /// The most requests within one second, of times in order.
 fn busiest_second(times: &[Instant]) -> usize {
-    let within =
-        |from: usize| times[from..].iter().take_while(move |at| **at - times[from] < Duration::from_secs(1));
+    let within = |from: usize| {
+        times[from..].iter().take_while(move |at| **at - times[from] < Duration::from_secs(1))
+    };
     (0..times.len()).map(|from| within(from).count()).max().unwrap_or(0)
 }
 

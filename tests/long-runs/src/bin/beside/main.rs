@@ -1,14 +1,15 @@
-//! client-go and this library before the same API server, in the same trouble at the same moment: what each tells
-//! its handler, side by side, as the Markdown of `docs/beside-client-go.md`.
+//! client-go and this library before the same API server, in the same trouble at the same moment:
+//! what each tells its handler, side by side, as the Markdown of `docs/beside-client-go.md`.
 //!
 //! ```text
 //! cargo run --release -p informer-long-runs --bin beside                      all scenarios
 //! cargo run --release -p informer-long-runs --bin beside -- recreate relist   some of them
 //! ```
 //!
-//! Needs Go, for the peer in `benches/peers/client-go` and for the API server in `tests/real-cluster`. Each side
-//! is a process of its own that speaks the lines of [`peer`]. Exits with 1 if this library's history is not what
-//! it promises; what client-go does is shown as it comes, with a note where it is not what was expected.
+//! Needs Go, for the peer in `benches/peers/client-go` and for the API server in
+//! `tests/real-cluster`. Each side is a process of its own that speaks the lines of [`peer`]. Exits
+//! with 1 if this library's history is not what it promises; what client-go does is shown as it
+//! comes, with a note where it is not what was expected.
 
 mod clean_close;
 mod missing_bookmark;

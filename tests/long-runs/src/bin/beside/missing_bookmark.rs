@@ -87,7 +87,8 @@ fn outcome(
     ];
     outcome.table("", &rows);
     outcome.promise("it falls back to LIST and is synced", synced.informer.is_some());
-    outcome.promise("it delivers all four Pods", end.informer.added == 4 && end.informer.stored == 4);
+    outcome
+        .promise("it delivers all four Pods", end.informer.added == 4 && end.informer.stored == 4);
     outcome.expect(
         "it waits without end, and says so every 10 s",
         synced.client_go.is_none() && end.client_go.stored == 0 && !end.client_go.said.is_empty(),

@@ -108,7 +108,8 @@ struct Seen {
 impl Seen {
     fn take(&mut self, event: &Event<Pod>) -> Line {
         let (uid, resource_version) = identity(event.object());
-        let mut call = Call { key: event.key().to_string(), uid, resource_version, ..Call::default() };
+        let mut call =
+            Call { key: event.key().to_string(), uid, resource_version, ..Call::default() };
         self.versions.insert(call.key.clone(), call.resource_version.clone());
         match event {
             Event::Added { initial, .. } => {
@@ -118,7 +119,9 @@ impl Seen {
             Event::Updated { old, .. } => {
                 (call.from_uid, call.from_resource_version) = identity(old);
                 self.counts.updated += 1;
-                if (&call.from_uid, &call.from_resource_version) == (&call.uid, &call.resource_version) {
+                if (&call.from_uid, &call.from_resource_version)
+                    == (&call.uid, &call.resource_version)
+                {
                     self.counts.updated_unchanged += 1;
                 }
                 Line::Updated(call)

@@ -81,7 +81,10 @@ impl Outcome {
     pub(crate) fn markdown(&self) -> String {
         let mut text = self.text.clone();
         for surprise in &self.surprises {
-            _ = writeln!(text, "\n**Unexpected of client-go this time.** Expected was: {surprise}.");
+            _ = writeln!(
+                text,
+                "\n**Unexpected of client-go this time.** Expected was: {surprise}."
+            );
         }
         for promise in &self.broken {
             _ = writeln!(text, "\n**Broken by informer:** {promise}.");
@@ -157,18 +160,20 @@ mod tests {
     #[test]
     fn what_was_broken_is_on_the_page() {
         let mut outcome = Outcome::new("A thing");
-        outcome.table("what", &[("one".to_owned(), Pair { client_go: "1".into(), informer: "2".into() })]);
+        outcome.table(
+            "what",
+            &[("one".to_owned(), Pair { client_go: "1".into(), informer: "2".into() })],
+        );
         outcome.promise("kept", true);
         outcome.promise("an order", false);
         outcome.expect("a surprise", false);
         let page = outcome.markdown();
+        assert!(page.starts_with(
+            "## A thing\n\n| what | client-go | informer |\n|---|---|---|\n| one | 1 | 2 |\n"
+        ));
         assert!(
-            page.starts_with(
-                "## A thing\n\n| what | client-go | informer |\n|---|---|---|\n| one | 1 | 2 |\n"
-            )
-        );
-        assert!(
-            page.contains("Expected was: a surprise.") && page.contains("**Broken by informer:** an order.")
+            page.contains("Expected was: a surprise.")
+                && page.contains("**Broken by informer:** an order.")
         );
         assert_eq!(outcome.broken, ["an order"]);
     }

@@ -1,4 +1,5 @@
-//! One side: a process with an informer of Pods, the lines that it writes, and the orders that it takes.
+//! One side: a process with an informer of Pods, the lines that it writes, and the orders that it
+//! takes.
 //!
 //! `benches/peers/client-go` writes the same lines.
 
@@ -143,7 +144,9 @@ impl Peer {
     async fn ask(&mut self, order: &str) -> Result<Line> {
         self.orders.write_all(format!("{order}\n").as_bytes()).await?;
         let answer = tokio::time::timeout(ANSWER, self.answers.recv()).await;
-        answer.with_context(|| format!("no answer to {order}"))?.context("the process ended, see stderr")
+        answer
+            .with_context(|| format!("no answer to {order}"))?
+            .context("the process ended, see stderr")
     }
 }
 

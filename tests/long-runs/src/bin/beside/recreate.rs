@@ -24,8 +24,14 @@ pub(crate) async fn run(stage: &Stage) -> Result<Outcome> {
     let (calls, uids) = gap(stage, "recreate-resumed", false).await?;
     outcome.table("the watch resumes", &rows(&calls));
     let expected = [added(&uids.0, true), deleted(&uids.0, false), added(&uids.1, false)];
-    outcome.promise("a resumed watch brings Deleted (Known), then Added", shape(&calls.informer) == expected);
-    outcome.expect("`OnDelete`, then `OnAdd`, as the watch brings them", shape(&calls.client_go) == expected);
+    outcome.promise(
+        "a resumed watch brings Deleted (Known), then Added",
+        shape(&calls.informer) == expected,
+    );
+    outcome.expect(
+        "`OnDelete`, then `OnAdd`, as the watch brings them",
+        shape(&calls.client_go) == expected,
+    );
 
     outcome.say(
         "The same, but the server has forgotten the history meanwhile (compaction and restart), so that both list \
@@ -34,7 +40,10 @@ pub(crate) async fn run(stage: &Stage) -> Result<Outcome> {
     let (calls, uids) = gap(stage, "recreate-listed", true).await?;
     outcome.table("a relist", &rows(&calls));
     let expected = [added(&uids.0, true), deleted(&uids.0, true), added(&uids.1, false)];
-    outcome.promise("a relist brings Deleted (Unknown), then Added", shape(&calls.informer) == expected);
+    outcome.promise(
+        "a relist brings Deleted (Unknown), then Added",
+        shape(&calls.informer) == expected,
+    );
     let folded = [added(&uids.0, true), Shape::Updated(uids.0.clone(), uids.1.clone())];
     outcome.expect("one `OnUpdate` from the old UID to the new", shape(&calls.client_go) == folded);
 
@@ -48,7 +57,11 @@ pub(crate) async fn run(stage: &Stage) -> Result<Outcome> {
 }
 
 /// What both handlers were told, and the two UIDs.
-async fn gap(stage: &Stage, namespace: &str, forget: bool) -> Result<(Pair<Vec<Line>>, (String, String))> {
+async fn gap(
+    stage: &Stage,
+    namespace: &str,
+    forget: bool,
+) -> Result<(Pair<Vec<Line>>, (String, String))> {
     stage.namespace(namespace).await?;
     let pods = Api::<Pod>::namespaced(stage.direct.clone(), namespace);
     let before = create(&pods, namespace).await?;
@@ -61,7 +74,8 @@ async fn gap(stage: &Stage, namespace: &str, forget: bool) -> Result<(Pair<Vec<L
         has(&peers.client_go.calls()) && has(&peers.informer.calls())
     };
     until("both see the first Pod", || std::future::ready(Ok(last(&before)))).await?;
-    // client-go takes a watch that ended in its first second, without an event, for a failed one, and lists again.
+    // client-go takes a watch that ended in its first second, without an event, for a failed one,
+    // and lists again.
     sleep(Duration::from_secs(2)).await;
     proxies.refuse().await;
     pods.delete(NAME, &DeleteParams::default().grace_period(0)).await?;
@@ -122,5 +136,9 @@ fn shape(lines: &[Line]) -> Vec<Shape> {
         }
         _ => Shape::Other,
     };
-    lines.iter().map(shape).filter(|shape| !matches!(shape, Shape::Updated(from, to) if from == to)).collect()
+    lines
+        .iter()
+        .map(shape)
+        .filter(|shape| !matches!(shape, Shape::Updated(from, to) if from == to))
+        .collect()
 }

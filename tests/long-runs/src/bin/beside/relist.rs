@@ -29,7 +29,9 @@ pub(crate) async fn run(stage: &Stage, count: usize) -> Result<Outcome> {
     }
     stage.cluster.forget_history().await?;
     create(stage, NAMESPACE, "after".to_owned()).await?;
-    peers.until("both handlers have seen the new Pod", |report| report.added == count as u64 + 1).await?;
+    peers
+        .until("both handlers have seen the new Pod", |report| report.added == count as u64 + 1)
+        .await?;
     let after = peers.until_quiet().await?;
     drop(peers);
 
@@ -37,8 +39,9 @@ pub(crate) async fn run(stage: &Stage, count: usize) -> Result<Outcome> {
         client_go: since(&before.client_go, &after.client_go),
         informer: since(&before.informer, &after.informer),
     };
-    let row =
-        |name: &str, of: fn(&Report) -> u64| (name.to_owned(), told.as_ref().map(|r| of(r).to_string()));
+    let row = |name: &str, of: fn(&Report) -> u64| {
+        (name.to_owned(), told.as_ref().map(|r| of(r).to_string()))
+    };
     let mut outcome = Outcome::new(&format!("A relist of {count} Pods, unchanged"));
     outcome.say(&format!(
         "Both are synced with {count} Pods. etcd is compacted and the API server restarted, so that both \

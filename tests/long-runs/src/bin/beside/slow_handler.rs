@@ -50,7 +50,12 @@ pub(crate) async fn run(stage: &Stage, updates: usize) -> Result<Outcome> {
     Ok(outcome(&reports, &end, &right, updates / 2 / PODS * PODS))
 }
 
-fn outcome(reports: &[Pair<Report>], end: &Pair<Report>, right: &Pair<bool>, half: usize) -> Outcome {
+fn outcome(
+    reports: &[Pair<Report>],
+    end: &Pair<Report>,
+    right: &Pair<bool>,
+    half: usize,
+) -> Outcome {
     let mut outcome = Outcome::new("A handler that blocks");
     outcome.say(&format!(
         "{PODS} Pods of realistic size. The handler blocks in its first update while {half}, then {half} \
@@ -63,12 +68,16 @@ fn outcome(reports: &[Pair<Report>], end: &Pair<Report>, right: &Pair<bool>, hal
         informer: mebibytes(of(&now.informer).saturating_sub(of(&synced.informer))),
     };
     let heap = |r: &Report| r.heap_bytes;
-    let waiting = |r: &Report| Pair { client_go: "not told".to_owned(), informer: r.waiting.to_string() };
+    let waiting =
+        |r: &Report| Pair { client_go: "not told".to_owned(), informer: r.waiting.to_string() };
     let text = |of: fn(&Report) -> u64| end.as_ref().map(|r| of(r).to_string());
     let rows = [
         (format!("heap after {half} updates"), grown(first, heap)),
         (format!("heap after {} updates", 2 * half), grown(second, heap)),
-        (format!("resident memory after {} updates", 2 * half), grown(second, |r| r.resident_bytes)),
+        (
+            format!("resident memory after {} updates", 2 * half),
+            grown(second, |r| r.resident_bytes),
+        ),
         (format!("events waiting after {half} updates"), waiting(&first.informer)),
         (format!("events waiting after {} updates", 2 * half), waiting(&second.informer)),
         ("updates handled in the end".to_owned(), text(|r| r.updated)),
@@ -89,7 +98,10 @@ fn outcome(reports: &[Pair<Report>], end: &Pair<Report>, right: &Pair<bool>, hal
         "what is handled in the end is what was waiting and what was in hand",
         end.informer.updated as usize <= bound,
     );
-    outcome.expect("every single update is kept and delivered", end.client_go.updated == 2 * half as u64);
+    outcome.expect(
+        "every single update is kept and delivered",
+        end.client_go.updated == 2 * half as u64,
+    );
     outcome.say(
         "*For a controller's author:* with client-go a stuck handler is a memory leak without a gauge, and \
          when it goes on it works through every state of the past. Here a registration keeps 1024 events \
@@ -115,7 +127,8 @@ async fn change(pods: &Api<Pod>, names: &[String], half: usize, times: usize) ->
     stream::iter(all)
         .map(Ok)
         .try_for_each_concurrent(8, |(time, name)| async move {
-            let patch = json!({ "metadata": { "annotations": { "change": format!("{half}-{time}") } } });
+            let patch =
+                json!({ "metadata": { "annotations": { "change": format!("{half}-{time}") } } });
             pods.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await?;
             Ok(())
         })

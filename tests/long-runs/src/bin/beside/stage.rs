@@ -44,9 +44,11 @@ impl Stage {
         let direct = cluster.client().await?;
         let informer = std::env::current_exe()?;
         let server = direct.apiserver_version().await?.git_version;
-        let mut stage = Self { cluster, direct, versions: Versions::default(), client_go, informer };
-        let peers =
-            stage.peers(Pair::both(stage.arguments(&stage.cluster.kubeconfig_path(), "default")?)).await?;
+        let mut stage =
+            Self { cluster, direct, versions: Versions::default(), client_go, informer };
+        let peers = stage
+            .peers(Pair::both(stage.arguments(&stage.cluster.kubeconfig_path(), "default")?))
+            .await?;
         let Pair { client_go, informer } = peers.map(|peer| peer.version);
         stage.versions = Versions { server, client_go, informer };
         Ok(stage)
@@ -64,11 +66,14 @@ impl Stage {
         more: &[&str],
     ) -> Result<(Pair<Peer>, Pair<Proxy>)> {
         let address = self.cluster.url().trim_start_matches("https://").parse()?;
-        let proxies =
-            Pair { client_go: Proxy::start(address).await?, informer: Proxy::start(address).await? };
+        let proxies = Pair {
+            client_go: Proxy::start(address).await?,
+            informer: Proxy::start(address).await?,
+        };
         let kubeconfig = std::fs::read_to_string(self.cluster.kubeconfig_path())?;
         // Removed with the cluster.
-        let folder = self.cluster.kubeconfig_path().parent().context("a file is in a folder")?.to_owned();
+        let folder =
+            self.cluster.kubeconfig_path().parent().context("a file is in a folder")?.to_owned();
         let arguments = proxies.as_ref().try_map(|proxy| {
             let url = format!("https://{}", proxy.address());
             let path = folder.join(format!("kubeconfig-{}", proxy.address().port()));
@@ -94,7 +99,8 @@ impl Stage {
         };
         let arguments = proxies.as_ref().map(|proxy| {
             proxy.set_fault(fault);
-            let mut arguments = vec![format!("--server={}", proxy.url()), format!("--namespace={namespace}")];
+            let mut arguments =
+                vec![format!("--server={}", proxy.url()), format!("--namespace={namespace}")];
             arguments.extend(more.iter().map(ToString::to_string));
             arguments
         });
@@ -138,7 +144,10 @@ impl<T> Pair<T> {
 impl Pair<Peer> {
     /// Both reports.
     pub(crate) async fn reports(&mut self) -> Result<Pair<Report>> {
-        Ok(Pair { client_go: self.client_go.report().await?, informer: self.informer.report().await? })
+        Ok(Pair {
+            client_go: self.client_go.report().await?,
+            informer: self.informer.report().await?,
+        })
     }
 
     /// Waits until both reports are so.

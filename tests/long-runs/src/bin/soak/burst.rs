@@ -1,5 +1,5 @@
-//! Writes straight into etcd, past the API server, as fast as etcd takes it: one change in each revision, as
-//! the API server would write it, of objects that nobody else writes.
+//! Writes straight into etcd, past the API server, as fast as etcd takes it: one change in each
+//! revision, as the API server would write it, of objects that nobody else writes.
 //!
 //! The API server reads JSON where it would have written Protobuf.
 
@@ -74,8 +74,9 @@ impl Burst {
     pub(crate) fn new(url: &str, seed: u64) -> anyhow::Result<Self> {
         let etcd = Client::try_from(Config::new(url.parse()?))?;
         let places = Kind::ALL.into_iter().zip(PLACES);
-        let mut places: Vec<Place> =
-            places.flat_map(|(kind, places)| (0..places).map(move |slot| Place::new(kind, slot))).collect();
+        let mut places: Vec<Place> = places
+            .flat_map(|(kind, places)| (0..places).map(move |slot| Place::new(kind, slot)))
+            .collect();
         let share = places.len().div_ceil(CONNECTIONS);
         let mut workers = Vec::new();
         while !places.is_empty() {
@@ -105,7 +106,8 @@ impl Burst {
             anyhow::Ok(writes)
         };
         let written = join_all(self.workers.iter_mut().map(work)).await;
-        let writes = written.into_iter().sum::<anyhow::Result<u64>>().context("a write into etcd")?;
+        let writes =
+            written.into_iter().sum::<anyhow::Result<u64>>().context("a write into etcd")?;
         Ok(Came { writes, took: began.elapsed() })
     }
 }
@@ -146,7 +148,9 @@ impl Place {
         let rest = match kind {
             Kind::Pod => {
                 let text = Generator::default().pod(slot, 40);
-                text.split_once(",\"spec\":").map(|(_, rest)| format!(",\"spec\":{rest}")).unwrap_or_default()
+                text.split_once(",\"spec\":")
+                    .map(|(_, rest)| format!(",\"spec\":{rest}"))
+                    .unwrap_or_default()
             }
             _ => String::new(),
         };
@@ -181,7 +185,10 @@ impl Place {
                 "labels": { LABEL: tier(nonce), "app": "burst" },
                 "annotations": annotations(nonce),
             });
-            return format!(r#"{{"apiVersion":"v1","kind":"Pod","metadata":{metadata}{}"#, self.rest);
+            return format!(
+                r#"{{"apiVersion":"v1","kind":"Pod","metadata":{metadata}{}"#,
+                self.rest
+            );
         }
         let mut object = self.kind.object(self.slot, &self.name, nonce);
         object["metadata"]["uid"] = json!(uid);

@@ -29,7 +29,9 @@ impl Informers {
     /// Starts it; what it logs goes to `log`, or to stderr.
     pub(crate) fn start(kubeconfig: &Path, log: Option<&Path>) -> anyhow::Result<Self> {
         let log = match log {
-            Some(path) => Stdio::from(File::create(path).with_context(|| path.display().to_string())?),
+            Some(path) => {
+                Stdio::from(File::create(path).with_context(|| path.display().to_string())?)
+            }
             None => Stdio::inherit(),
         };
         let mut child = Command::new(std::env::current_exe()?)
@@ -55,7 +57,10 @@ impl Informers {
     }
 
     /// Asks, and waits for the answer.
-    pub(crate) async fn ask<A: DeserializeOwned>(&mut self, question: Question) -> anyhow::Result<A> {
+    pub(crate) async fn ask<A: DeserializeOwned>(
+        &mut self,
+        question: Question,
+    ) -> anyhow::Result<A> {
         let mut line = serde_json::to_vec(&question)?;
         line.push(b'\n');
         let answer = async {
@@ -63,9 +68,11 @@ impl Informers {
             self.questions.flush().await?;
             anyhow::Ok(self.answers.next_line().await?)
         };
+        let answer = timeout(ANSWER, answer)
+            .await
+            .with_context(|| format!("no answer to {question:?}"))??;
         let answer =
-            timeout(ANSWER, answer).await.with_context(|| format!("no answer to {question:?}"))??;
-        let answer = answer.with_context(|| format!("the informers' process ended at {question:?}"))?;
+            answer.with_context(|| format!("the informers' process ended at {question:?}"))?;
         Ok(serde_json::from_str(&answer)?)
     }
 

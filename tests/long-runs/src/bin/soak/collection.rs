@@ -13,7 +13,8 @@ pub(crate) const LABEL: &str = "tier";
 pub(crate) const TIERS: [&str; 3] = ["gold", "silver", "bronze"];
 
 /// The namespaces with objects in them.
-pub(crate) const NAMESPACES: [&str; 6] = ["soak-0", "soak-1", "soak-2", "soak-3", "soak-4", "soak-5"];
+pub(crate) const NAMESPACES: [&str; 6] =
+    ["soak-0", "soak-1", "soak-2", "soak-3", "soak-4", "soak-5"];
 
 /// One collection of the server's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -26,14 +27,18 @@ pub(crate) enum Collection {
 }
 
 impl Collection {
-    pub(crate) const ALL: [Self; 4] = [Self::Pods, Self::SelectedPods, Self::ConfigMaps, Self::Widgets];
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Pods, Self::SelectedPods, Self::ConfigMaps, Self::Widgets];
 
     /// Where the server lists it.
     pub(crate) fn path(self) -> String {
         match self {
             Self::Pods => "/api/v1/pods".to_owned(),
             Self::SelectedPods => {
-                format!("/api/v1/namespaces/{}/pods?labelSelector={LABEL}%3D{}", NAMESPACES[1], TIERS[0])
+                format!(
+                    "/api/v1/namespaces/{}/pods?labelSelector={LABEL}%3D{}",
+                    NAMESPACES[1], TIERS[0]
+                )
             }
             Self::ConfigMaps => "/api/v1/configmaps".to_owned(),
             Self::Widgets => "/apis/example.com/v1/widgets".to_owned(),

@@ -1,7 +1,6 @@
 //! Copies of a collection, of whatever type: stores, and what handlers were given.
 
-use informer::store::{Index, Snapshot};
-use informer::{HasLabels, ObjectKey, SharedInformer, Status};
+use informer::{HasLabels, Index, ObjectKey, SharedInformer, Snapshot, Status};
 use k8s_openapi::api::core::v1::Pod;
 use kube::Resource;
 
@@ -61,7 +60,10 @@ impl<T: Send + Sync + 'static> Store for Kept<T> {
             let (uid, version) = (entry.record.uid.to_string(), entry.record.version.to_string());
             let of_object = (self.identity)(entry.object());
             if of_object != [uid.as_str(), version.as_str()] {
-                faults.add(format!("{} is {uid} at {version}, but its object {of_object:?}", entry.key));
+                faults.add(format!(
+                    "{} is {uid} at {version}, but its object {of_object:?}",
+                    entry.key
+                ));
             }
             (entry.key.to_string(), (uid, version))
         });
@@ -126,6 +128,11 @@ fn index_fault(
     }
     found.sort();
     (found != expected).then(|| {
-        format!("index {} has {} entries, not the {} it must", index.name(), found.len(), expected.len())
+        format!(
+            "index {} has {} entries, not the {} it must",
+            index.name(),
+            found.len(),
+            expected.len()
+        )
     })
 }

@@ -1,13 +1,12 @@
-//! Checks that what one handler is given is a legal history (G3), in memory that does not grow, since it is measured
-//! with the informers: of a name the last object's UID and version are kept, not those of all that ever had it, as
-//! `informer_tests::observe` does.
+//! Checks that what one handler is given is a legal history (G3), in memory that does not grow,
+//! since it is measured with the informers: of a name the last object's UID and version are kept,
+//! not those of all that ever had it, as `informer_tests::observe` does.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, ensure};
-use informer::store::Snapshot;
-use informer::{Event, Lister, ObjectKey, ResourceVersion, UpdateReason};
+use informer::{Event, Lister, ObjectKey, ResourceVersion, Snapshot, UpdateReason};
 use serde::{Deserialize, Serialize};
 
 use crate::collection::{Digest, Objects};
@@ -26,7 +25,8 @@ pub(crate) struct Faults(Mutex<Vec<String>>);
 pub(crate) struct History<T> {
     name: &'static str,
     identity: Identity<T>,
-    /// Whether objects come back as they were, because a label brings them into the selection again.
+    /// Whether objects come back as they were, because a label brings them into the selection
+    /// again.
     selects: bool,
     /// The store that must know what the handler is told (G2).
     store: Lister<T>,
@@ -97,7 +97,8 @@ impl<T> History<T> {
         self.name
     }
 
-    /// Takes an event; one that is illegal is taken too, so that it does not draw other faults after it.
+    /// Takes an event; one that is illegal is taken too, so that it does not draw other faults
+    /// after it.
     pub(crate) fn record(&self, event: &Event<T>) {
         let mut inner = self.lock();
         let [uid, version] = (self.identity)(event.object());
@@ -124,7 +125,9 @@ impl<T> History<T> {
         } else {
             inner.gone.remove(key);
             inner.digest.add(&text, &uid, &version);
-            inner.held.insert(key.clone(), Held { object: Arc::clone(event.object()), uid, version });
+            inner
+                .held
+                .insert(key.clone(), Held { object: Arc::clone(event.object()), uid, version });
         }
     }
 
@@ -145,7 +148,12 @@ impl<T> History<T> {
     }
 
     /// The store has what the event tells of, or something later (G2).
-    fn is_in_store(&self, store: &Snapshot<T>, event: &Event<T>, version: &str) -> anyhow::Result<()> {
+    fn is_in_store(
+        &self,
+        store: &Snapshot<T>,
+        event: &Event<T>,
+        version: &str,
+    ) -> anyhow::Result<()> {
         let Some(record) = store.get(event.key()) else { return Ok(()) };
         let kept = record.version.to_string();
         match event {
@@ -189,7 +197,9 @@ impl<T> Inner<T> {
                 ensure!(Arc::ptr_eq(old, &before.object), "`old` is not the object given last");
                 ensure!(*before.uid == *uid, "an update to another UID, {uid}");
                 match reason {
-                    UpdateReason::Resync => ensure!(Arc::ptr_eq(old, new), "a resync with a change"),
+                    UpdateReason::Resync => {
+                        ensure!(Arc::ptr_eq(old, new), "a resync with a change")
+                    }
                     UpdateReason::Change => {
                         ensure!(
                             is_later(&before.version, version),
@@ -203,7 +213,10 @@ impl<T> Inner<T> {
                 let same = Arc::ptr_eq(&deleted.old, &before.object);
                 ensure!(same, "`old` of a delete is not the object given last");
                 ensure!(*before.uid == *uid, "a delete of another UID, {uid}");
-                ensure!(!is_later(version, &before.version), "the last state, {version}, is an older one");
+                ensure!(
+                    !is_later(version, &before.version),
+                    "the last state, {version}, is an older one"
+                );
             }
         }
         Ok(())
@@ -241,5 +254,7 @@ impl Counts {
 
 /// Whether `right` is a later version than `left`.
 fn is_later(left: &str, right: &str) -> bool {
-    ResourceVersion::new(left).compare(&ResourceVersion::new(right)).is_some_and(std::cmp::Ordering::is_lt)
+    ResourceVersion::new(left)
+        .compare(&ResourceVersion::new(right))
+        .is_some_and(std::cmp::Ordering::is_lt)
 }

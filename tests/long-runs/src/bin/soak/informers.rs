@@ -20,7 +20,9 @@ use crate::copies::{Given, Kept, Store, index_faults, of_metadata};
 use crate::history::{Counts, Faults, History};
 use crate::late::{self, Late};
 use crate::objects::SlimPod;
-use crate::protocol::{Contents, Figures, InformerFigures, Question, RegistrationFigures, View, Views};
+use crate::protocol::{
+    Contents, Figures, InformerFigures, Question, RegistrationFigures, View, Views,
+};
 use crate::told::Told;
 
 /// How long the slow handler takes for each event.
@@ -82,7 +84,8 @@ impl Observed {
                 values.extend(pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()));
             })
             .await?;
-        let history = |name| History::new(name, of_metadata::<Pod>, false, pods.unsynced_store(), &faults);
+        let history =
+            |name| History::new(name, of_metadata::<Pod>, false, pods.unsynced_store(), &faults);
         let (prompt, slow) = (history("Pods, prompt"), history("Pods, slow"));
         let record = Arc::clone(&prompt);
         pods.add_handler(|h| h.name(prompt.name()).on_event(move |event| record.record(event)))?;
@@ -103,15 +106,26 @@ impl Observed {
         );
         let record = Arc::clone(&resynced);
         let name = resynced.name();
-        maps.add_handler(|h| h.name(name).resync(RESYNC).on_event(move |event| record.record(event)))?;
+        maps.add_handler(|h| {
+            h.name(name).resync(RESYNC).on_event(move |event| record.record(event))
+        })?;
 
         let selected = factory.informer_as::<SlimPod>(
             Resource::of::<Pod>(),
-            InformerOptions::new().namespace(NAMESPACES[1]).labels(format!("{LABEL}={}", TIERS[0]).parse()?),
+            InformerOptions::new()
+                .namespace(NAMESPACES[1])
+                .labels(format!("{LABEL}={}", TIERS[0]).parse()?),
         )?;
-        let slim = History::new("selected Pods", SlimPod::identity, true, selected.unsynced_store(), &faults);
+        let slim = History::new(
+            "selected Pods",
+            SlimPod::identity,
+            true,
+            selected.unsynced_store(),
+            &faults,
+        );
         let record = Arc::clone(&slim);
-        selected.add_handler(|h| h.name(slim.name()).on_event(move |event| record.record(event)))?;
+        selected
+            .add_handler(|h| h.name(slim.name()).on_event(move |event| record.record(event)))?;
 
         let widgets = factory.for_resource("example.com", "v1", "widgets").await?;
         let streamed = History::new(
@@ -138,7 +152,11 @@ impl Observed {
             stores: vec![
                 Kept::boxed(Collection::Pods, pods, of_metadata::<Pod>),
                 Kept::boxed(Collection::SelectedPods, selected, SlimPod::identity),
-                Kept::boxed(Collection::ConfigMaps, maps, of_metadata::<PartialObjectMeta<ConfigMap>>),
+                Kept::boxed(
+                    Collection::ConfigMaps,
+                    maps,
+                    of_metadata::<PartialObjectMeta<ConfigMap>>,
+                ),
                 Kept::boxed(Collection::Widgets, widgets, of_metadata::<DynamicObject>),
             ],
             histories: vec![
@@ -181,9 +199,9 @@ impl Observed {
         let stores = self.stores.iter().map(|store| {
             (format!("store of {}", store.name()), store.collection(), store.objects(&self.faults))
         });
-        let handlers = self
-            .all_histories()
-            .map(|(collection, history)| (history.name().to_owned(), collection, history.objects()));
+        let handlers = self.all_histories().map(|(collection, history)| {
+            (history.name().to_owned(), collection, history.objects())
+        });
         Contents(stores.chain(handlers).collect())
     }
 
@@ -210,8 +228,11 @@ impl Observed {
             merged: one.merged,
             panics: one.panics,
         });
-        let mut counts: BTreeMap<String, Counts> =
-            self.histories.iter().map(|(_, history)| (history.name().to_owned(), history.counts())).collect();
+        let mut counts: BTreeMap<String, Counts> = self
+            .histories
+            .iter()
+            .map(|(_, history)| (history.name().to_owned(), history.counts()))
+            .collect();
         counts.insert(late::NAME.to_owned(), self.late.counts());
         let registrations = registrations.collect();
         let informers = informers.collect();
@@ -233,6 +254,9 @@ impl Observed {
 
     fn all_histories(&self) -> impl Iterator<Item = (Collection, Arc<dyn Given>)> {
         let late = self.late.here().map(|late| (Collection::Pods, late as Arc<dyn Given>));
-        self.histories.iter().map(|(collection, history)| (*collection, Arc::clone(history))).chain(late)
+        self.histories
+            .iter()
+            .map(|(collection, history)| (*collection, Arc::clone(history)))
+            .chain(late)
     }
 }

@@ -31,7 +31,11 @@ pub(crate) struct Late {
 
 impl Late {
     /// Registers, stays for a while once it was given everything, and is removed, for ever.
-    pub(crate) async fn come_and_go(self: Arc<Self>, pods: SharedInformer<Pod>, faults: Arc<Faults>) {
+    pub(crate) async fn come_and_go(
+        self: Arc<Self>,
+        pods: SharedInformer<Pod>,
+        faults: Arc<Faults>,
+    ) {
         loop {
             let done = self.come(&pods, &faults).await;
             if pods.is_stopped() {
@@ -52,7 +56,8 @@ impl Late {
     async fn come(&self, pods: &SharedInformer<Pod>, faults: &Arc<Faults>) -> anyhow::Result<()> {
         let history = History::new(NAME, of_metadata::<Pod>, false, pods.unsynced_store(), faults);
         let record = Arc::clone(&history);
-        let registration = pods.add_handler(|h| h.name(NAME).on_event(move |event| record.record(event)))?;
+        let registration =
+            pods.add_handler(|h| h.name(NAME).on_event(move |event| record.record(event)))?;
         registration.synced_within(DEADLINE).await?;
         self.registrations.fetch_add(1, Ordering::Relaxed);
         *self.here.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&history));

@@ -1,6 +1,6 @@
-//! The soak: informers of every representation against a busy real API server that is killed again and
-//! again, for as long as you like. At every quiet point their stores, and what their handlers were given, are
-//! what the server lists; memory, tasks, threads and files stay what they were.
+//! The soak: informers of every representation against a busy real API server that is killed again
+//! and again, for as long as you like. At every quiet point their stores, and what their handlers
+//! were given, are what the server lists; memory, tasks, threads and files stay what they were.
 //!
 //! ```text
 //! INFORMER_REAL_CLUSTER=1 cargo run --release -p informer-long-runs --bin soak -- --for 45m --report soak.md

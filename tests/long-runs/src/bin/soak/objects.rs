@@ -1,4 +1,5 @@
-//! The objects: Pods of realistic size, ConfigMaps and Widgets, as they are sent to the API or stored in etcd.
+//! The objects: Pods of realistic size, ConfigMaps and Widgets, as they are sent to the API or
+//! stored in etcd.
 
 use informer_testkit::generate::Generator;
 use informer_tests::fixtures::Widget;

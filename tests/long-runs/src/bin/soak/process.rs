@@ -9,8 +9,8 @@ use anyhow::Context;
 pub(crate) struct Process {
     /// Resident: all pages that are in memory.
     pub(crate) resident: usize,
-    /// Resident and anonymous: what was allocated, without the program's text, which the kernel takes away and
-    /// brings back as it likes.
+    /// Resident and anonymous: what was allocated, without the program's text, which the kernel
+    /// takes away and brings back as it likes.
     pub(crate) anonymous: usize,
     /// Proportional: of shared pages only the process's part.
     pub(crate) proportional: usize,
@@ -26,8 +26,8 @@ impl Process {
     /// When it is gone, or on anything but Linux.
     pub(crate) fn read(id: u32) -> anyhow::Result<Self> {
         let folder = format!("/proc/{id}");
-        let status =
-            fs::read_to_string(format!("{folder}/status")).context("memory is read on Linux only")?;
+        let status = fs::read_to_string(format!("{folder}/status"))
+            .context("memory is read on Linux only")?;
         let memory = fs::read_to_string(format!("{folder}/smaps_rollup"))?;
         Ok(Self {
             resident: field(&status, "VmRSS:")? * 1024,
@@ -47,7 +47,8 @@ pub(crate) fn machine() -> String {
         line.map(|line| line.trim_start_matches([' ', '\t', ':']).to_owned()).unwrap_or_default()
     };
     let (processors, memory) = (read("/proc/cpuinfo"), read("/proc/meminfo"));
-    let memory = value(&memory, "MemTotal").trim_end_matches(" kB").parse().unwrap_or(0) / (1 << 20);
+    let memory =
+        value(&memory, "MemTotal").trim_end_matches(" kB").parse().unwrap_or(0) / (1 << 20);
     let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
     format!(
         "{cores} cores ({}), {memory} GiB, Linux {}",

@@ -1,4 +1,5 @@
-//! What the two processes say to each other: questions on stdin, answers on stdout, a line of JSON each.
+//! What the two processes say to each other: questions on stdin, answers on stdout, a line of JSON
+//! each.
 
 use std::collections::BTreeMap;
 

@@ -34,8 +34,8 @@ pub(crate) struct Record {
 pub(crate) struct Quiet {
     /// Since the beginning.
     pub(crate) at: Duration,
-    /// From the last write until all stores were equal to the server's lists, and until all handlers had been
-    /// told so.
+    /// From the last write until all stores were equal to the server's lists, and until all
+    /// handlers had been told so.
     pub(crate) stores: Duration,
     pub(crate) handlers: Duration,
     pub(crate) objects: usize,
@@ -122,18 +122,16 @@ impl Record {
                 (self.bursts.len() as u64, merged, "bursts made a slow handler's events merge"),
             ];
             let happened = happened.into_iter().filter(|(cause, ..)| *cause > 0);
-            verdicts.extend(
-                happened.map(|(_, effect, what)| Verdict {
-                    holds: effect > 0,
-                    what: format!("{what}: {effect}"),
-                }),
-            );
+            verdicts.extend(happened.map(|(_, effect, what)| Verdict {
+                holds: effect > 0,
+                what: format!("{what}: {effect}"),
+            }));
         }
         verdicts
     }
 
-    /// The most of something in the last third must not exceed the most before by more than three, which is
-    /// what a connection that is just being replaced makes.
+    /// The most of something in the last third must not exceed the most before by more than three,
+    /// which is what a connection that is just being replaced makes.
     fn constant(&self, name: &str, figure: impl Fn(&Quiet) -> usize) -> Option<Verdict> {
         if self.quiet.len() < Trend::FEWEST {
             return None;

@@ -46,8 +46,10 @@ fn happened(text: &mut String, record: &Record, last: &Quiet) -> std::fmt::Resul
     let took: f64 = record.bursts.iter().map(|burst| burst.took.as_secs_f64()).sum();
     let rates: Vec<f64> =
         record.bursts.iter().map(|burst| burst.writes as f64 / burst.took.as_secs_f64()).collect();
-    let (slowest, fastest) =
-        (rates.iter().copied().fold(f64::INFINITY, f64::min), rates.iter().copied().fold(0.0, f64::max));
+    let (slowest, fastest) = (
+        rates.iter().copied().fold(f64::INFINITY, f64::min),
+        rates.iter().copied().fold(0.0, f64::max),
+    );
     let written = record.written;
     let writing = record.writing.as_secs_f64();
     let sum = |figure: fn(&crate::protocol::InformerFigures) -> u64| -> u64 {
@@ -60,7 +62,8 @@ fn happened(text: &mut String, record: &Record, last: &Quiet) -> std::fmt::Resul
     let longest = |figure: fn(&Quiet) -> Duration| {
         record.quiet.iter().map(figure).max().unwrap_or_default().as_secs_f64()
     };
-    let mut stores: Vec<f64> = record.quiet.iter().map(|quiet| quiet.stores.as_secs_f64()).collect();
+    let mut stores: Vec<f64> =
+        record.quiet.iter().map(|quiet| quiet.stores.as_secs_f64()).collect();
     stores.sort_by(f64::total_cmp);
 
     writeln!(text, "\n## What happened\n")?;
@@ -108,7 +111,11 @@ fn happened(text: &mut String, record: &Record, last: &Quiet) -> std::fmt::Resul
     row("quiet points, all equal", record.quiet.len().to_string())?;
     row(
         "from the last write until all stores were equal",
-        format!("median {:.2} s, longest {:.2} s", stores[stores.len() / 2], longest(|quiet| quiet.stores)),
+        format!(
+            "median {:.2} s, longest {:.2} s",
+            stores[stores.len() / 2],
+            longest(|quiet| quiet.stores)
+        ),
     )?;
     row(
         "until all handlers had been told, the slow one too",
@@ -162,7 +169,8 @@ fn trends(text: &mut String, record: &Record) -> std::fmt::Result {
     Ok(())
 }
 
-/// Every row shows the last quiet point of its time, and the most and least that was resident in it.
+/// Every row shows the last quiet point of its time, and the most and least that was resident in
+/// it.
 fn table(text: &mut String, record: &Record) -> std::fmt::Result {
     writeln!(text, "\n## Every five minutes\n")?;
     writeln!(
@@ -208,14 +216,19 @@ fn table(text: &mut String, record: &Record) -> std::fmt::Result {
 fn handlers(text: &mut String, last: &Quiet) -> std::fmt::Result {
     let figures = &last.figures;
     writeln!(text, "\n## Events delivered\n")?;
-    writeln!(text, "The late handler was registered and removed {} times.\n", figures.late_registrations)?;
+    writeln!(
+        text,
+        "The late handler was registered and removed {} times.\n",
+        figures.late_registrations
+    )?;
     writeln!(
         text,
         "| handler | events | added | of these initial | updated | resynced | deleted | merged |"
     )?;
     writeln!(text, "|---|---|---|---|---|---|---|---|")?;
     for (name, counts) in &figures.counts {
-        let merged = figures.registrations.iter().filter(|one| one.name == *name).map(|one| one.merged);
+        let merged =
+            figures.registrations.iter().filter(|one| one.name == *name).map(|one| one.merged);
         writeln!(
             text,
             "| {name} | {} | {} | {} | {} | {} | {} | {} |",
@@ -270,12 +283,15 @@ fn command() -> String {
 /// What the sources are at; with a remark if they were changed since.
 pub(crate) fn commit() -> String {
     let git = |arguments: &[&str]| {
-        let output =
-            Command::new("git").args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output().ok()?;
+        let output = Command::new("git")
+            .args(arguments)
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .output()
+            .ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
     let commit = git(&["rev-parse", "--short=12", "HEAD"]).unwrap_or_else(|| "unknown".to_owned());
-    let changed =
-        git(&["status", "--porcelain", "--untracked-files=no"]).is_some_and(|text| !text.is_empty());
+    let changed = git(&["status", "--porcelain", "--untracked-files=no"])
+        .is_some_and(|text| !text.is_empty());
     if changed { format!("{commit} and uncommitted changes") } else { commit }
 }

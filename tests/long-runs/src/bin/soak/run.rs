@@ -23,8 +23,8 @@ use crate::report;
 use crate::schedule::Schedule;
 use crate::writer::Writer;
 
-/// How long everybody has, at a quiet point, to be equal to the server; twice that while an informer backs off,
-/// which takes up to 30 s for each failure in a row.
+/// How long everybody has, at a quiet point, to be equal to the server; twice that while an
+/// informer backs off, which takes up to 30 s for each failure in a row.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// How long the server has to answer a list: it may just have been started.
@@ -63,8 +63,12 @@ pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if let Some(failure) = &record.failure {
         bail!("{failure}");
     }
-    let broken: Vec<String> =
-        record.verdicts().into_iter().filter(|verdict| !verdict.holds).map(|verdict| verdict.what).collect();
+    let broken: Vec<String> = record
+        .verdicts()
+        .into_iter()
+        .filter(|verdict| !verdict.holds)
+        .map(|verdict| verdict.what)
+        .collect();
     ensure!(broken.is_empty(), "not so:\n{}", broken.join("\n"));
     Ok(())
 }
@@ -124,7 +128,8 @@ impl<'a> Soak<'a> {
             let number = self.record.quiet.len();
             self.busy_time(end).await.with_context(|| format!("before quiet point {number}"))?;
             let reached = self.quiet_point().await;
-            reached.with_context(|| format!("quiet point {number} of seed {}", self.arguments.seed))?;
+            reached
+                .with_context(|| format!("quiet point {number} of seed {}", self.arguments.seed))?;
         }
         let _: Figures = self.informers.ask(Question::Stop).await?;
         self.informers.end().await
@@ -137,10 +142,13 @@ impl<'a> Soak<'a> {
 
     /// Writes, and lets happen what is due.
     async fn busy_time(&mut self, end: Instant) -> anyhow::Result<()> {
-        let Self { arguments, cluster, writer, burst, bursts, restarts, compactions, record, .. } = self;
+        let Self {
+            arguments, cluster, writer, burst, bursts, restarts, compactions, record, ..
+        } = self;
         let began = Instant::now();
         let end = end.min(began + arguments.quiet_every).max(began + Duration::from_secs(10));
-        // Returns how much was written meanwhile: what nobody can watch is what makes watches expire.
+        // Returns how much was written meanwhile: what nobody can watch is what makes watches
+        // expire.
         let restart = async || {
             cluster.kill_apiserver().await?;
             let written = match burst.try_lock() {
@@ -262,7 +270,8 @@ impl<'a> Soak<'a> {
         views: &Views,
     ) -> anyhow::Result<String> {
         let Contents(contents) = self.informers.ask(Question::Contents).await?;
-        let unequal = contents.iter().filter(|(_, collection, objects)| *objects != expected[collection]);
+        let unequal =
+            contents.iter().filter(|(_, collection, objects)| *objects != expected[collection]);
         let mut lines: Vec<String> = unequal
             .map(|(name, collection, objects)| {
                 format!("{name}: {}", differences(objects, &expected[collection]))

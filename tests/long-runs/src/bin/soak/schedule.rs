@@ -19,7 +19,8 @@ impl Schedule {
         Self { every, next: Instant::now() + every + offset, times: 0 }
     }
 
-    /// Waits until it is due; `false` if that is not before `end`. What is missed in a quiet time is due after it.
+    /// Waits until it is due; `false` if that is not before `end`. What is missed in a quiet time
+    /// is due after it.
     pub(crate) async fn is_due(&mut self, end: Instant) -> bool {
         if self.next >= end {
             return false;

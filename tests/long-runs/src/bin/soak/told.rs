@@ -76,5 +76,8 @@ impl Visit for Message {
 /// Seconds since 1970, to find a moment again in the server's log.
 fn seconds() -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    now.map_or_else(|_| "?".to_owned(), |now| format!("{}.{:03}", now.as_secs(), now.subsec_millis()))
+    now.map_or_else(
+        |_| "?".to_owned(),
+        |now| format!("{}.{:03}", now.as_secs(), now.subsec_millis()),
+    )
 }

@@ -21,7 +21,8 @@ impl Trend {
     /// Fewer samples say nothing.
     pub(crate) const FEWEST: usize = 8;
 
-    /// The trend of samples, each a time in seconds and a value; `None` for fewer than [`FEWEST`](Self::FEWEST).
+    /// The trend of samples, each a time in seconds and a value; `None` for fewer than
+    /// [`FEWEST`](Self::FEWEST).
     ///
     /// Least squares, with the Newey–West estimate of the slope's variance.
     pub(crate) fn of(samples: &[(f64, f64)]) -> Option<Self> {
@@ -34,7 +35,8 @@ impl Trend {
         let mean = samples.iter().map(|(_, value)| value).sum::<f64>() / count;
         let spread: f64 = samples.iter().map(|(at, _)| (hours(*at) - middle).powi(2)).sum();
         let slope =
-            samples.iter().map(|(at, value)| (hours(*at) - middle) * (value - mean)).sum::<f64>() / spread;
+            samples.iter().map(|(at, value)| (hours(*at) - middle) * (value - mean)).sum::<f64>()
+                / spread;
         let scores: Vec<f64> = samples
             .iter()
             .map(|(at, value)| {
@@ -69,8 +71,8 @@ impl Trend {
         self.slope * self.seconds / 3600.0
     }
 
-    /// Whether it does not grow, as far as can be told: the interval reaches down to 0, or the growth is below
-    /// 2 % of the mean; and in no case is it 10 % or more.
+    /// Whether it does not grow, as far as can be told: the interval reaches down to 0, or the
+    /// growth is below 2 % of the mean; and in no case is it 10 % or more.
     pub(crate) fn is_within_noise(&self) -> bool {
         let growth = self.growth() / self.mean;
         growth < 0.02 || (self.slope - self.margin <= 0.0 && growth < 0.1)
@@ -82,7 +84,8 @@ fn student(freedom: f64) -> f64 {
     let z: f64 = 1.959_964;
     z + (z.powi(3) + z) / (4.0 * freedom)
         + (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * freedom.powi(2))
-        + (3.0 * z.powi(7) + 19.0 * z.powi(5) + 17.0 * z.powi(3) - 15.0 * z) / (384.0 * freedom.powi(3))
+        + (3.0 * z.powi(7) + 19.0 * z.powi(5) + 17.0 * z.powi(3) - 15.0 * z)
+            / (384.0 * freedom.powi(3))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Writes through the API: creates as many objects as it deletes, changes, replaces, and moves objects in and
-//! out of selectors.
+//! Writes through the API: creates as many objects as it deletes, changes, replaces, and moves
+//! objects in and out of selectors.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -99,13 +99,19 @@ impl Writer {
             let places = Kind::ALL.into_iter().zip(PLACES);
             let slots = places.flat_map(|(kind, places)| (0..places).map(move |slot| (kind, slot)));
             let filled = slots.filter(|(_, slot)| slot % 100 < FILLED);
-            let create =
-                |(kind, slot)| Operation { kind, slot, verb: Verb::Create, nonce: plan.random.next() };
+            let create = |(kind, slot)| Operation {
+                kind,
+                slot,
+                verb: Verb::Create,
+                nonce: plan.random.next(),
+            };
             filled.map(create).collect()
         };
         let next = AtomicU64::new(0);
         let workers = (0..PARALLEL).map(async |_| {
-            while let Some(operation) = operations.get(next.fetch_add(1, Ordering::Relaxed) as usize) {
+            while let Some(operation) =
+                operations.get(next.fetch_add(1, Ordering::Relaxed) as usize)
+            {
                 self.carry_out(*operation).await?;
                 self.plan().expect(*operation);
             }
@@ -124,7 +130,8 @@ impl Writer {
             while Instant::now() < end {
                 let written_for = before + began.elapsed().as_millis() as u64;
                 let due = written_for * u64::from(rate) / 1000;
-                if self.done.load(Ordering::Relaxed) + self.under_way.load(Ordering::Relaxed) >= due {
+                if self.done.load(Ordering::Relaxed) + self.under_way.load(Ordering::Relaxed) >= due
+                {
                     sleep(Duration::from_millis(5)).await;
                     continue;
                 }
@@ -169,7 +176,8 @@ impl Writer {
         let Operation { kind, slot, verb, nonce } = operation;
         let name = name(kind, slot);
         let resource: ApiResource = kind.resource();
-        let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), namespace(slot), &resource);
+        let api: Api<DynamicObject> =
+            Api::namespaced_with(self.client.clone(), namespace(slot), &resource);
         let (create, change) = (PostParams::default(), PatchParams::default());
         // A Pod with a node waits for its kubelet otherwise, and there is none.
         let delete = DeleteParams::default().grace_period(0);
@@ -181,8 +189,7 @@ impl Writer {
         match verb {
             Verb::Create => api.create(&create, &object()?).await.map(drop),
             Verb::Label => {
-                let labels =
-                    json!({ "metadata": { "labels": { LABEL: tier(nonce), "nonce": nonce.to_string() } } });
+                let labels = json!({ "metadata": { "labels": { LABEL: tier(nonce), "nonce": nonce.to_string() } } });
                 api.patch(&name, &change, &patch(labels)).await.map(drop)
             }
             Verb::Annotate => {
@@ -191,7 +198,8 @@ impl Writer {
             }
             Verb::Change => match kind {
                 Kind::Pod => {
-                    let status = json!({ "status": { "phase": "Running", "message": nonce.to_string() } });
+                    let status =
+                        json!({ "status": { "phase": "Running", "message": nonce.to_string() } });
                     api.patch_status(&name, &change, &patch(status)).await.map(drop)
                 }
                 Kind::ConfigMap => {
@@ -242,7 +250,8 @@ impl Plan {
     }
 
     fn expect(&mut self, operation: Operation) {
-        self.exists[operation.kind as usize][operation.slot] = !matches!(operation.verb, Verb::Delete);
+        self.exists[operation.kind as usize][operation.slot] =
+            !matches!(operation.verb, Verb::Delete);
     }
 }
 

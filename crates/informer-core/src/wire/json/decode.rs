@@ -1,0 +1,60 @@
+//! Decoding JSON.
+
+use std::borrow::Cow;
+
+use serde::de::DeserializeOwned;
+
+use crate::wire::DecodeError;
+
+/// Decodes the text of an object; invalid UTF-8 is replaced, as in Go.
+pub(super) fn decode<T: DeserializeOwned>(json: &[u8]) -> Result<T, DecodeError> {
+    // UTF-8 is checked once for the text, instead of for each string. `from_utf8_lossy` is slow, so
+    // it is only used for invalid UTF-8.
+    let json = match std::str::from_utf8(json) {
+        Ok(json) => Cow::Borrowed(json),
+        Err(_) => String::from_utf8_lossy(json),
+    };
+    serde_json::from_str(&json).map_err(|error| describe::<T>(&json, &error))
+}
+
+/// The path and type of a serde error, without the value that its own message would quote (G34).
+fn describe<T: DeserializeOwned>(json: &str, error: &serde_json::Error) -> DecodeError {
+    let path = match error.classify() {
+        serde_json::error::Category::Data => path_of::<T>(json),
+        // What it does not understand is no part of the object.
+        _ => None,
+    };
+    let text = error.to_string();
+    let text = text.split(" at line ").next().unwrap_or_default();
+    let message = match text.rsplit_once(", expected ") {
+        Some((found, expected)) => format!("{}, expected {expected}", without_value(found)),
+        None => without_value(text),
+    };
+    DecodeError { path: path.unwrap_or_else(|| ".".to_owned()), message }
+}
+
+/// Decodes again to find the path of the error: tracking it costs more than decoding.
+#[cold]
+fn path_of<T: DeserializeOwned>(json: &str) -> Option<String> {
+    let error =
+        serde_path_to_error::deserialize::<_, T>(&mut serde_json::Deserializer::from_str(json))
+            .err()?;
+    Some(error.path().to_string())
+}
+
+/// The part of a message before the first quoted value; names of fields are kept.
+fn without_value(text: &str) -> String {
+    if let Some(field) = text.strip_prefix("missing field ") {
+        return format!("missing field {field}");
+    }
+    match text.split_once(": ") {
+        // `invalid type: string "…"` and `invalid value: integer `5``
+        Some((what @ ("invalid type" | "invalid value" | "invalid length"), found)) => {
+            let kind = found.split(['"', '`', '(']).next().unwrap_or_default().trim_end();
+            let kind = if kind.bytes().any(|byte| byte.is_ascii_digit()) { "number" } else { kind };
+            format!("{what}: {kind}")
+        }
+        // Anything else may be a message of the type's own making, with the value inside.
+        _ => "invalid value".to_owned(),
+    }
+}
