@@ -80,7 +80,7 @@ impl SharedInformerFactory {
     /// [`Error::ShutDown`], [`Error::Stopped`] if the factory's runtime has ended.
     pub fn informer<K>(&self) -> Result<SharedInformer<K>, Error>
     where
-        K: TypedResource + DeserializeOwned + Send + Sync + 'static,
+        K: TypedResource + DeserializeOwned + Clone + Send + Sync + 'static,
     {
         self.informer_with(InformerOptions::new())
     }
@@ -92,7 +92,7 @@ impl SharedInformerFactory {
     /// [`Error::ShutDown`], [`Error::Stopped`] if the factory's runtime has ended.
     pub fn informer_with<K>(&self, options: InformerOptions<K>) -> Result<SharedInformer<K>, Error>
     where
-        K: TypedResource + DeserializeOwned + Send + Sync + 'static,
+        K: TypedResource + DeserializeOwned + Clone + Send + Sync + 'static,
     {
         self.with_metadata(Resource::of::<K>(), options.represented(Representation::typed()))
     }

@@ -106,7 +106,7 @@ fn heap_per_object(kept: Kept) -> usize {
     match kept {
         Kept::Typed => 29_000,
         Kept::Lazy => 2_800,
-        Kept::Metadata => 2_250,
+        Kept::Metadata => 2_500,
     }
 }
 

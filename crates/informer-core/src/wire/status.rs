@@ -11,7 +11,7 @@ use super::{FrameError, MediaType, Wire};
 ///
 /// let body = br#"{"kind":"Status","status":"Failure","message":"too old","reason":"Expired","code":410}"#;
 /// let status = Status::of(Wire::json(body))?;
-/// assert!(status.is_expired());
+/// assert_eq!(status.code, 410);
 /// assert_eq!(status.to_string(), "too old (410 Expired)");
 /// # Ok::<(), informer_core::wire::FrameError>(())
 /// ```
