@@ -316,7 +316,7 @@ struct Kind {
 }
 
 impl Kind {
-    fn of<K: TypedResource + DeserializeOwned + PartialEq + Send + Sync + 'static>(
+    fn of<K: TypedResource + DeserializeOwned + Clone + PartialEq + Send + Sync + 'static>(
         module: &str,
         name: &str,
     ) -> Self {
