@@ -66,7 +66,10 @@ impl Snapshot for Copy {
     }
 
     fn get(&self, namespace: &str, name: &str) -> Option<Object> {
-        self.objects.iter().find(|object| object.key().cmp_parts(namespace, name).is_eq()).cloned()
+        self.objects
+            .iter()
+            .find(|object| *object.key() == ObjectKey::namespaced(namespace, name))
+            .cloned()
     }
 
     fn page(&self, _: Option<&str>, after: Option<&ObjectKey>, limit: usize) -> Vec<Object> {

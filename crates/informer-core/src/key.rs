@@ -61,7 +61,7 @@ impl ObjectKey {
 
     /// Compares this key with a namespace and name without building a key of them.
     #[must_use]
-    pub fn cmp_parts(&self, namespace: &str, name: &str) -> Ordering {
+    pub(crate) fn cmp_parts(&self, namespace: &str, name: &str) -> Ordering {
         let own = self.0.as_bytes();
         let (head, tail) = own.split_at(namespace.len().min(own.len()));
         head.cmp(namespace.as_bytes()).then_with(|| match tail.split_first() {

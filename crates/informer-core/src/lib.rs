@@ -19,7 +19,7 @@ mod object;
 mod pipeline;
 pub mod reflector;
 pub mod selector;
-pub mod sorted_map;
+mod sorted_map;
 pub mod store;
 mod version;
 pub mod wire;

@@ -13,26 +13,14 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-pub use iter::Iter;
+pub(crate) use iter::Iter;
 
 /// Entries of a leaf and children of a branch, at most. Wide nodes iterate fast and stay shallow;
 /// each write after a publication copies one leaf.
 const WIDTH: usize = 32;
 
 /// An ordered map whose clones are snapshots.
-///
-/// # Examples
-/// ```
-/// use informer_core::sorted_map::SortedMap;
-///
-/// let mut map = SortedMap::new();
-/// map.insert("b", 2);
-/// let before = map.clone();
-/// map.insert("a", 1);
-/// assert!(map.iter().eq([(&"a", &1), (&"b", &2)]));
-/// assert_eq!(before.get(&"a"), None);
-/// ```
-pub struct SortedMap<K, V> {
+pub(crate) struct SortedMap<K, V> {
     root: Arc<Node<K, V>>,
     len: usize,
 }
@@ -53,25 +41,19 @@ struct Child<K, V> {
 impl<K, V> SortedMap<K, V> {
     /// An empty map.
     #[must_use]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { root: Arc::new(Node::Leaf(Vec::new())), len: 0 }
     }
 
     /// The number of entries.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
-    }
-
-    /// Whether there are no entries.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
     }
 
     /// The entry for which `compare` returns `Equal`. `compare` orders a key of the map relative to
     /// the one searched for.
-    pub fn find(&self, compare: impl Fn(&K) -> Ordering) -> Option<(&K, &V)> {
+    pub(crate) fn find(&self, compare: impl Fn(&K) -> Ordering) -> Option<(&K, &V)> {
         let mut node = &*self.root;
         loop {
             match node {
@@ -88,7 +70,7 @@ impl<K, V> SortedMap<K, V> {
 
 impl<K: Ord, V> SortedMap<K, V> {
     /// The value of `key`.
-    pub fn get(&self, key: &K) -> Option<&V> {
+    pub(crate) fn get(&self, key: &K) -> Option<&V> {
         let (_, value) = self.find(|candidate| candidate.cmp(key))?;
         Some(value)
     }

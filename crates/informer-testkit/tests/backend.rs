@@ -70,7 +70,7 @@ impl Snapshot for Fixed {
     }
 
     fn get(&self, namespace: &str, name: &str) -> Option<Object> {
-        self.objects.iter().find(|o| o.key().cmp_parts(namespace, name).is_eq()).cloned()
+        self.objects.iter().find(|o| *o.key() == ObjectKey::namespaced(namespace, name)).cloned()
     }
 
     fn page(&self, _: Option<&str>, after: Option<&ObjectKey>, limit: usize) -> Vec<Object> {

@@ -8,12 +8,12 @@ use super::{Child, Node, SortedMap};
 impl<K, V> SortedMap<K, V> {
     /// All entries in key order.
     #[must_use]
-    pub fn iter(&self) -> Iter<'_, K, V> {
+    pub(crate) fn iter(&self) -> Iter<'_, K, V> {
         self.seek(|_| Ordering::Greater)
     }
 
     /// The entries in key order, from the first one for which `compare` does not return `Less`.
-    pub fn seek(&self, compare: impl Fn(&K) -> Ordering) -> Iter<'_, K, V> {
+    pub(crate) fn seek(&self, compare: impl Fn(&K) -> Ordering) -> Iter<'_, K, V> {
         let mut branches = Vec::new();
         let mut node = &*self.root;
         loop {
@@ -35,7 +35,7 @@ impl<K, V> SortedMap<K, V> {
 }
 
 /// Iterates over the entries of a [`SortedMap`] in key order.
-pub struct Iter<'a, K, V> {
+pub(crate) struct Iter<'a, K, V> {
     /// The children still to visit, from the root down.
     branches: Vec<slice::Iter<'a, Child<K, V>>>,
     leaf: slice::Iter<'a, (K, V)>,

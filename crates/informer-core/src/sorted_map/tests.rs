@@ -88,5 +88,5 @@ fn entries_in_key_order_fill_their_leaves() {
     for key in 0..10_000u32 {
         assert_eq!(map.remove(&key), Some(()));
     }
-    assert!(map.is_empty() && map.iter().next().is_none());
+    assert!(map.len() == 0 && map.iter().next().is_none());
 }

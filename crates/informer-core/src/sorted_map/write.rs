@@ -11,7 +11,7 @@ const SPARSE: usize = WIDTH / 4;
 
 impl<K: Ord + Clone, V: Clone> SortedMap<K, V> {
     /// Sets the value of `key` and returns the previous one. An existing key is not replaced.
-    pub fn insert(&mut self, key: K, value: V) -> Option<V> {
+    pub(crate) fn insert(&mut self, key: K, value: V) -> Option<V> {
         let (old, right) = insert(&mut self.root, key, value, true);
         if let Some(right) = right {
             // The separator of the first child is never read; any key of the map will do.
@@ -24,7 +24,7 @@ impl<K: Ord + Clone, V: Clone> SortedMap<K, V> {
     }
 
     /// Removes the entry of `key`.
-    pub fn remove(&mut self, key: &K) -> Option<V> {
+    pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
         // Checked first, so that a miss copies no nodes.
         self.get(key)?;
         let removed = remove(&mut self.root, &|candidate: &K| candidate.cmp(key))?;

@@ -1,16 +1,18 @@
 //! The objects of one resource: the newest state, and the changes that led to it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
+use std::sync::Arc;
 
 use informer_core::ObjectKey;
-use informer_core::sorted_map::SortedMap;
 
 use crate::protocol::{Change, Object, Snapshot};
 
 /// One collection with its history.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Collection {
-    objects: SortedMap<ObjectKey, Object>,
+    /// Copied by the first write after a snapshot was taken, while that snapshot is in use.
+    objects: Arc<BTreeMap<ObjectKey, Object>>,
     history: VecDeque<Change>,
     /// The version of the newest change that is no longer in the history.
     dropped: u64,
@@ -23,7 +25,7 @@ pub(super) struct Collection {
 /// A state of a collection of a [`Cluster`](crate::Cluster).
 #[derive(Debug, Clone)]
 pub struct ClusterSnapshot {
-    objects: SortedMap<ObjectKey, Object>,
+    objects: Arc<BTreeMap<ObjectKey, Object>>,
     version: u64,
 }
 
@@ -37,37 +39,41 @@ impl Collection {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Object> {
-        self.objects.iter().map(|(_, object)| object)
+        self.objects.values()
     }
 
     /// Puts an object at its own version.
     pub(super) fn put(&mut self, object: Object, keep: usize) {
-        let before = self.objects.insert(object.key().clone(), object.clone());
+        let objects = Arc::make_mut(&mut self.objects);
+        let before = objects.insert(object.key().clone(), object.clone());
         self.record(Change { version: object.version(), before, after: Some(object) }, keep);
     }
 
     /// Takes an object out, at a version.
     pub(super) fn take(&mut self, key: &ObjectKey, version: u64, keep: usize) -> Option<Object> {
-        let before = self.objects.remove(key)?;
+        let before = Arc::make_mut(&mut self.objects).remove(key)?;
         self.record(Change { version, before: Some(before.clone()), after: None }, keep);
         Some(before)
     }
 
     /// The state at the newest version.
     pub(super) fn newest(&self, version: u64) -> ClusterSnapshot {
-        ClusterSnapshot { objects: self.objects.clone(), version }
+        ClusterSnapshot { objects: Arc::clone(&self.objects), version }
     }
 
     /// The state at an older version: the changes since are taken back. `None` if some are
     /// forgotten.
     pub(super) fn at(&self, version: u64) -> Option<ClusterSnapshot> {
         let mut snapshot = self.newest(version);
-        for change in self.after(version)?.rev() {
+        let mut changes = self.after(version)?.rev().peekable();
+        if changes.peek().is_none() {
+            return Some(snapshot);
+        }
+        let objects = Arc::make_mut(&mut snapshot.objects);
+        for change in changes {
             match (&change.before, &change.after) {
-                (Some(before), _) => {
-                    drop(snapshot.objects.insert(before.key().clone(), before.clone()))
-                }
-                (None, Some(after)) => drop(snapshot.objects.remove(after.key())),
+                (Some(before), _) => drop(objects.insert(before.key().clone(), before.clone())),
+                (None, Some(after)) => drop(objects.remove(after.key())),
                 (None, None) => {}
             }
         }
@@ -104,7 +110,7 @@ impl Snapshot for ClusterSnapshot {
     }
 
     fn get(&self, namespace: &str, name: &str) -> Option<Object> {
-        self.objects.find(|key| key.cmp_parts(namespace, name)).map(|(_, object)| object.clone())
+        self.objects.get(&ObjectKey::namespaced(namespace, name)).cloned()
     }
 
     fn page(
@@ -127,12 +133,15 @@ impl ClusterSnapshot {
         namespace: Option<&'a str>,
         after: Option<&'a ObjectKey>,
     ) -> impl Iterator<Item = &'a Object> {
+        let of_namespace = namespace.map(|namespace| ObjectKey::namespaced(namespace, ""));
+        let from = match (after, &of_namespace) {
+            (Some(after), Some(first)) if after < first => Bound::Included(first),
+            (Some(after), _) => Bound::Excluded(after),
+            (None, Some(first)) => Bound::Included(first),
+            (None, None) => Bound::Unbounded,
+        };
         self.objects
-            .seek(move |key| match (after, namespace) {
-                (Some(after), _) if key <= after => std::cmp::Ordering::Less,
-                (_, Some(namespace)) => key.cmp_parts(namespace, ""),
-                _ => std::cmp::Ordering::Greater,
-            })
+            .range::<ObjectKey, _>((from, Bound::Unbounded))
             .take_while(move |(key, _)| {
                 namespace.is_none_or(|namespace| key.namespace() == namespace)
             })
