@@ -40,14 +40,14 @@ pub fn deltas(data: &[u8]) {
         let version = ResourceVersion::from(if which >> 7 == 0 { number } else { number / 2 });
         let item = || {
             let state = State { uid, number };
-            Item::new(key.clone(), Uid::new(&uid.to_string()), version.clone(), state)
+            Item::new(key.clone(), Uid::from(uid.to_string()), version.clone(), state)
         };
         let delta = match what {
             0 | 1 => Delta::Added(item()),
             2 | 3 => Delta::Updated(item()),
             4 => Delta::Deleted(Tombstone {
                 key: key.clone(),
-                uid: if which >> 5 & 1 == 0 { Uid::new(&uid.to_string()) } else { Uid::new("") },
+                uid: if which >> 5 & 1 == 0 { Uid::from(uid.to_string()) } else { Uid::from("") },
                 version,
                 last: (which >> 5 & 3 == 0).then(|| Arc::new(State { uid, number })),
             }),
@@ -78,7 +78,7 @@ pub fn deltas(data: &[u8]) {
                 continue;
             }
             _ if !has_index => {
-                pipeline.add_index(&by_uid).expect("the first of its name");
+                pipeline.build_index(&by_uid, usize::MAX).expect("the first of its name");
                 has_index = true;
                 continue;
             }
@@ -119,13 +119,13 @@ pub fn deltas(data: &[u8]) {
 
 impl Reader {
     fn take(&mut self, max: usize) {
-        let (mut events, mut batch) = (Vec::new(), Vec::new());
+        let mut events = Vec::new();
         while events.len() < max {
-            self.queue.lock().pop_batch(max - events.len(), &mut batch);
+            let batch = self.queue.lock().take(max - events.len());
             if batch.is_empty() {
                 break;
             }
-            events.append(&mut batch);
+            events.extend_from_slice(&batch);
         }
         for event in events {
             match event {

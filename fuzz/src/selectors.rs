@@ -27,13 +27,13 @@ pub fn selectors(data: &[u8]) {
             let both = parsed.clone().and(again);
             assert_eq!(both.matches_map(&labels), matches);
         }
-        Err(error) => assert!(error.offset() <= selector.len(), "{error}"),
+        Err(error) => assert!(error.offset <= selector.len(), "{error}"),
     }
     match selector.parse::<FieldSelector>() {
         Ok(parsed) => {
             let again: FieldSelector = parsed.to_string().parse().expect("what is printed parses");
             assert_eq!(again, parsed);
         }
-        Err(error) => assert!(error.offset() <= selector.len(), "{error}"),
+        Err(error) => assert!(error.offset <= selector.len(), "{error}"),
     }
 }

@@ -82,7 +82,7 @@ on_both_arms!(g12_what_the_server_does_not_select_by_is_refused_in_its_words, |a
         labels.into_iter().map(move |label| (resource, table.clone(), label))
     });
     let checked = stream::iter(checks).map(async |(resource, table, label)| {
-        let selector = FieldSelector::everything().with_equal(&label, "none")?;
+        let selector = FieldSelector::default().with_equal(&label, "none")?;
         let expected = table.check(&selector).err().map(|error| error.to_string());
         let api = Api::<PartialObjectMeta<DynamicObject>>::all_with(
             arm.direct().clone(),

@@ -87,7 +87,7 @@ fn updates(b: &mut Bencher<'_>, pipeline: &mut Pipeline<u64>, version: &mut u64)
 fn indexes(c: &mut Criterion) {
     let mut pipeline = filled();
     let index = by_hundreds();
-    pipeline.add_index(&index).expect("it is the only one");
+    pipeline.build_index(&index, usize::MAX).expect("it is the only one");
     let mut group = c.benchmark_group("index");
     let snapshot = pipeline.reader().snapshot();
     group.throughput(Throughput::Elements(100));

@@ -108,7 +108,7 @@ impl<T> DeltaQueue<T> {
 
     /// The number of deltas queued.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.deltas.len()
     }
 

@@ -48,7 +48,7 @@
 //! let end = ListHead { resource_version: "7".into(), ..ListHead::default() };
 //! ingest.arrived(now, Arrival::List(ListChunk::End(end)));
 //! ingest.deliver(now);
-//! assert_eq!(ingest.sink().0, 1);
+//! assert_eq!(ingest.sink.0, 1);
 //!
 //! let Some(Request::Watch(watch)) = ingest.poll(now) else { panic!("then the watch") };
 //! assert_eq!(watch.version, "7".into());
@@ -70,14 +70,12 @@ pub use self::types::{
     Arrival, Decoder, Held, ListChunk, Phase, Report, Request, Sink, Undecodable,
 };
 
-/// Default capacity of the delta queue; reading stops while it is full.
-const QUEUE: usize = 4096;
-
 /// Reads one collection from the server, without doing I/O. See the [module](self).
 pub struct Ingest<D: Decoder, S> {
     machine: Reflector,
     decoder: D,
-    sink: S,
+    /// Receives the deltas and reports.
+    pub sink: S,
     queue: DeltaQueue<D::Object>,
     /// Whether an undecodable object fails its request ([`ReflectorConfig::strict`]).
     strict: bool,
@@ -125,10 +123,10 @@ impl<D: Decoder, S: Sink<D::Object>> Ingest<D, S> {
     pub fn new(config: ReflectorConfig, decoder: D, sink: S) -> Self {
         Self {
             strict: config.strict,
+            queue: DeltaQueue::new(config.queue_capacity),
             machine: Reflector::new(config),
             decoder,
             sink,
-            queue: DeltaQueue::new(QUEUE),
             requests: VecDeque::new(),
             open: Open::Nothing,
             opened: 0,
@@ -137,13 +135,6 @@ impl<D: Decoder, S: Sink<D::Object>> Ingest<D, S> {
             sync_queued: false,
             now: Duration::ZERO,
         }
-    }
-
-    /// Sets how many deltas may be queued for the sink before reading stops. Default: 4096.
-    #[must_use]
-    pub fn queue_capacity(mut self, deltas: usize) -> Self {
-        self.queue = DeltaQueue::new(deltas);
-        self
     }
 
     /// The next request to send. Call it until it returns `None`: before each input, and at
@@ -236,17 +227,6 @@ impl<D: Decoder, S: Sink<D::Object>> Ingest<D, S> {
     pub fn discovered(&mut self, now: Duration, answer: Result<bool, Failure>) {
         self.now = now;
         self.tell_of(Phase::Discover, Input::Discovered(answer));
-    }
-
-    /// The sink.
-    #[must_use]
-    pub fn sink(&self) -> &S {
-        &self.sink
-    }
-
-    /// The sink, mutably.
-    pub fn sink_mut(&mut self) -> &mut S {
-        &mut self.sink
     }
 
     /// The current state.

@@ -94,16 +94,9 @@ impl<T> Pipeline<T> {
         self.fan_out.remove(id)
     }
 
-    /// Adds an index, complete when this returns (G11).
-    ///
-    /// # Errors
-    /// [`IndexError::Duplicate`] if another index has its name.
-    pub fn add_index(&mut self, index: &Index<T>) -> Result<(), IndexError> {
-        self.store.add_index(index)
-    }
-
-    /// Adds up to `objects` more objects to a new index. Returns whether the index is complete; a
-    /// complete index is published. Deltas may be applied between two calls.
+    /// Adds up to `objects` more objects to a new index; `usize::MAX` adds all. Returns whether the
+    /// index is complete (G11); a complete index is published. Deltas may be applied between two
+    /// calls.
     ///
     /// # Errors
     /// [`IndexError::Duplicate`] if another index has its name.

@@ -25,7 +25,7 @@ pub use selectable::{SelectableField, SelectableFields, UnsupportedField};
 /// use informer_core::selector::LabelSelector;
 ///
 /// let error = "a in (x".parse::<LabelSelector>().unwrap_err();
-/// assert_eq!(error.offset(), 7);
+/// assert_eq!(error.offset, 7);
 /// assert_eq!(
 ///     error.to_string(),
 ///     r#"label selector "a in (x": at offset 7: expected ',' or ')', found the end"#
@@ -34,31 +34,16 @@ pub use selectable::{SelectableField, SelectableFields, UnsupportedField};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseSelectorError {
     grammar: Grammar,
-    text: String,
-    offset: usize,
-    expected: &'static str,
+    /// The text that was parsed.
+    pub text: String,
+    /// The offset in the text, in bytes; the length of the text if more was expected at its end.
+    pub offset: usize,
+    /// What could have stood there.
+    pub expected: &'static str,
     found: String,
 }
 
 impl ParseSelectorError {
-    /// The text that was parsed.
-    #[must_use]
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// The offset in the text, in bytes; the length of the text if more was expected at its end.
-    #[must_use]
-    pub fn offset(&self) -> usize {
-        self.offset
-    }
-
-    /// What could have stood there.
-    #[must_use]
-    pub fn expected(&self) -> &str {
-        self.expected
-    }
-
     fn new(
         grammar: Grammar,
         text: &str,

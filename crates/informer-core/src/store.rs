@@ -15,7 +15,7 @@
 //! let mut pipeline = Pipeline::new();
 //! let reader = pipeline.reader();
 //! let by_node = Index::new("node", |pod: &Pod, values| values.push(pod.node));
-//! pipeline.add_index(&by_node)?;
+//! assert!(pipeline.build_index(&by_node, usize::MAX)?);
 //! let item = |name: &str, version: u64, node| {
 //!     Item::new(ObjectKey::namespaced("default", name), name.into(), version.into(), Pod { node })
 //! };

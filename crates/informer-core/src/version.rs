@@ -23,13 +23,13 @@ enum Repr {
 impl ResourceVersion {
     /// The empty version.
     #[must_use]
-    pub fn unset() -> Self {
+    pub(crate) fn unset() -> Self {
         Self::new("")
     }
 
     /// The version written as `text`.
     #[must_use]
-    pub fn new(text: &str) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
         match text.parse::<u64>() {
             Ok(number) if is_decimal(text) => Self(Repr::Number(number)),
             _ => Self(Repr::Text(text.into())),
@@ -58,7 +58,7 @@ impl ResourceVersion {
     /// use std::cmp::Ordering;
     /// use informer_core::ResourceVersion;
     ///
-    /// let v = ResourceVersion::new;
+    /// let v = |text: &str| ResourceVersion::from(text);
     /// assert_eq!(v("9").compare(&v("10")), Some(Ordering::Less));
     /// assert_eq!(v("99999999999999999999999").compare(&v("100000000000000000000000")), Some(Ordering::Less));
     /// assert_eq!(v("abc").compare(&v("10")), None);
@@ -159,7 +159,7 @@ enum UidRepr {
 impl Uid {
     /// The UID written as `text`; empty means that the object has none.
     #[must_use]
-    pub fn new(text: &str) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
         Self(parse_uuid(text).map_or_else(|| UidRepr::Text(text.into()), UidRepr::Uuid))
     }
 

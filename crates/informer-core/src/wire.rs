@@ -31,7 +31,8 @@ pub use head::{HeadError, ObjectHead};
 pub use list::{ListHead, ListPart};
 pub use object::{Wire, WireObject};
 pub use path::{FieldPath, FieldPathError};
-pub use status::{Status, StatusCause};
+pub use status::Status;
+pub(crate) use status::StatusCause;
 
 /// The default size limit of one object or watch frame, in bytes: 16 MiB. API servers reject
 /// objects above 3 MiB.

@@ -49,7 +49,7 @@ async fn list(
 }
 
 fn selector(query: &[(String, String)]) -> Result<LabelSelector, Failure> {
-    let mut selector = LabelSelector::everything();
+    let mut selector = LabelSelector::default();
     for (name, value) in query {
         let key = name
             .strip_prefix("labels[")

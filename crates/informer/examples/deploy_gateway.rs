@@ -38,7 +38,7 @@ async fn list(
     State(lister): State<Lister<Deployment>>,
     Query(query): Query<Vec<(String, String)>>,
 ) -> Result<Json<Value>, Failure> {
-    let mut selector = LabelSelector::everything();
+    let mut selector = LabelSelector::default();
     for (name, value) in &query {
         let Some(key) = name.strip_prefix("labels[").and_then(|rest| rest.strip_suffix(']')) else {
             return Err((

@@ -412,7 +412,7 @@ impl Reached {
     pub(crate) fn new() -> Self {
         Self {
             has_synced: false,
-            version: ResourceVersion::unset(),
+            version: ResourceVersion::default(),
             epoch: 0,
             hopeless: None,
             stopped: false,

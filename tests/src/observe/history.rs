@@ -437,12 +437,12 @@ fn shows<T>(store: &Snapshot<T>, event: &Event<T>, uid: &str, version: &str) -> 
         // The server's history was replaced: versions do not compare with those of before.
         return Ok(());
     }
-    let wanted = ResourceVersion::new(version);
+    let wanted = ResourceVersion::from(version);
     let at = store.version();
     ensure!(!compare_versions(at, &wanted).is_lt(), "G2: the store is at {at}, before {version}");
     let held = store.get(event.key());
     match (event, held) {
-        (Event::Deleted(_), Some(held)) if held.uid == Uid::new(uid) => {
+        (Event::Deleted(_), Some(held)) if held.uid == Uid::from(uid) => {
             // It may have come back, where a selector lets it out and in.
             let later = compare_versions(&held.version, &wanted).is_gt();
             ensure!(later, "G2: the store still holds {uid} at {}", held.version);
@@ -461,7 +461,7 @@ fn shows<T>(store: &Snapshot<T>, event: &Event<T>, uid: &str, version: &str) -> 
 }
 
 fn compare(left: &str, right: &str) -> Ordering {
-    compare_versions(&ResourceVersion::new(left), &ResourceVersion::new(right))
+    compare_versions(&ResourceVersion::from(left), &ResourceVersion::from(right))
 }
 
 fn compare_versions(left: &ResourceVersion, right: &ResourceVersion) -> Ordering {

@@ -164,10 +164,13 @@ impl Gateway {
         version: &str,
         deadline: Duration,
     ) -> anyhow::Result<BTreeMap<String, (String, String)>> {
-        let wanted = ResourceVersion::new(version);
+        let wanted = ResourceVersion::from(version);
         let reached = eventually_ok("the gateway is up to date", deadline, async || {
             let version = current_version(&self.client, path).await?;
-            ensure!(ResourceVersion::new(&version).has_reached(&wanted), "{version}, not {wanted}");
+            ensure!(
+                ResourceVersion::from(&*version).has_reached(&wanted),
+                "{version}, not {wanted}"
+            );
             Ok(())
         });
         reached.await.with_context(|| format!("{:?}", *self.said.borrow()))?;

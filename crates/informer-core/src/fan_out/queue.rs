@@ -129,37 +129,21 @@ impl<T> EventQueue<T> {
             return taken;
         }
         let mut batch = Vec::new();
-        let ended = self.pop(max, &mut batch);
-        Taken::own(batch, ended)
-    }
-
-    /// Moves up to `max` events into `batch`, which must be empty, and marks the previous batch as
-    /// handled. A batch never mixes events of the initial set with others.
-    pub fn pop_batch(&mut self, max: usize, batch: &mut Vec<Event<T>>) {
-        self.handled();
-        drop(self.pop(max, batch));
-    }
-
-    /// Moves up to `max` events into `batch`. Returns the cursor if it ended: its snapshot may hold
-    /// the last references to objects, which must not be dropped under the queue's lock.
-    fn pop(&mut self, max: usize, batch: &mut Vec<Event<T>>) -> Option<Cursor<T>> {
-        if self.closed {
-            return None;
-        }
-        self.pop_from_batches(max, batch);
-        let ended = if batch.is_empty() { self.pop_from_cursor(max, batch) } else { None };
+        let ended = self.pop_from_cursor(max, &mut batch);
         if batch.is_empty() {
-            self.pop_from_slots(max, batch);
+            self.pop_from_slots(max, &mut batch);
         }
         self.in_hand = batch.len();
         self.resync_in_hand =
             matches!(batch.first(), Some(Event::Updated { reason: UpdateReason::Resync, .. }));
         self.update_synced();
-        ended
+        // With the cursor if it ended: its snapshot may hold the last references to objects, which
+        // must not be dropped under the queue's lock.
+        Taken::own(batch, ended)
     }
 
     /// Marks the batch that was taken last as handled.
-    pub fn handled(&mut self) {
+    pub(crate) fn handled(&mut self) {
         self.in_hand = 0;
         self.resync_in_hand = false;
         self.update_synced();
@@ -289,15 +273,6 @@ impl<T> EventQueue<T> {
         }
         self.slots.retain(Option::is_some);
         self.last_of = Some(last_of(&self.slots, self.base));
-    }
-
-    fn pop_from_batches(&mut self, max: usize, batch: &mut Vec<Event<T>>) {
-        while let Some(events) =
-            self.batches.take(max - batch.len()).filter(|events| !events.is_empty())
-        {
-            batch.extend_from_slice(&events);
-        }
-        self.live -= batch.len();
     }
 
     fn pop_from_cursor(&mut self, max: usize, batch: &mut Vec<Event<T>>) -> Option<Cursor<T>> {

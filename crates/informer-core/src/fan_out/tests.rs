@@ -22,8 +22,7 @@ fn deleted(name: u32) -> Event<u32> {
 }
 
 fn drain(queue: &mut EventQueue<u32>) -> Vec<String> {
-    let mut batch = Vec::new();
-    queue.pop_batch(usize::MAX, &mut batch);
+    let batch = queue.take(usize::MAX).to_vec();
     batch.iter().map(|event| format!("{event:?}")).collect()
 }
 
@@ -71,8 +70,7 @@ fn g03_a_merged_delete_still_knows_what_was_last_given() {
     let olds = |capacity: usize, events: Vec<Event<u32>>| {
         let mut queue = EventQueue::new(capacity);
         events.into_iter().for_each(|event| queue.push(event));
-        let mut batch = Vec::new();
-        queue.pop_batch(usize::MAX, &mut batch);
+        let mut batch = queue.take(usize::MAX).to_vec();
         let Some(Event::Deleted(gone)) = batch.pop() else {
             panic!("the last of {batch:?} is a delete")
         };
@@ -109,8 +107,7 @@ fn g16_merging_goes_on_after_the_gaps_were_closed() {
     for name in [1, 2, 3] {
         queue.push(added(name));
     }
-    let mut batch = Vec::new();
-    queue.pop_batch(1, &mut batch);
+    assert_eq!(queue.take(1).len(), 1);
     for name in 10..1000 {
         queue.push(added(name));
         queue.push(deleted(name));

@@ -62,8 +62,7 @@ struct Reader {
 
 impl Reader {
     fn pop(&mut self, max: usize, store: &crate::store::Snapshot<Obj>) -> usize {
-        let mut batch = Vec::new();
-        self.queue.lock().pop_batch(max, &mut batch);
+        let batch = self.queue.lock().take(max).to_vec();
         assert!(batch.len() <= max);
         let count = batch.len();
         let initial = batch.first().is_some_and(Event::is_initial);
@@ -280,8 +279,7 @@ proptest! {
 fn told(queue: &RegistrationQueue<Obj>) -> Vec<String> {
     let mut all = Vec::new();
     loop {
-        let mut batch = Vec::new();
-        queue.lock().pop_batch(64, &mut batch);
+        let batch = queue.lock().take(64).to_vec();
         if batch.is_empty() {
             return all;
         }
@@ -380,8 +378,7 @@ fn g17_nothing_comes_before_the_last_of_the_initial_set_that_does_not_belong_to_
         4,
     );
     let (_, queue) = pipeline.register(Duration::ZERO, 10, None, || {});
-    let mut batch = Vec::new();
-    queue.lock().pop_batch(1, &mut batch);
+    let batch = queue.lock().take(1).to_vec();
     assert_eq!(format!("{batch:?}"), "[Added(a/0, initial)]");
     // One that was given, one that was not and changes, one that goes, and one that goes and comes
     // back.
@@ -402,7 +399,7 @@ fn g17_nothing_comes_before_the_last_of_the_initial_set_that_does_not_belong_to_
     ];
     pipeline.apply(Duration::ZERO, deltas);
     assert_eq!(queue.lock().depth(), 3);
-    queue.lock().pop_batch(10, &mut Vec::new());
+    assert_eq!(queue.lock().take(10).len(), 1);
     assert!(!queue.lock().has_synced(), "it is being handled");
     assert_eq!(told(&queue), ["Updated(a/0, Change)", "Added(a/6)"]);
     assert!(queue.lock().has_synced());
@@ -413,8 +410,7 @@ fn g19_synced_means_that_the_handler_returned() {
     let mut pipeline = Pipeline::new();
     listed(&mut pipeline, vec![item(0, (1, 1))], 1);
     let (_, queue) = pipeline.register(Duration::ZERO, 10, None, || {});
-    let mut batch = Vec::new();
-    queue.lock().pop_batch(10, &mut batch);
+    let batch = queue.lock().take(10).to_vec();
     assert_eq!(batch.len(), 1);
     assert!(!queue.lock().has_synced(), "given is not handled");
     queue.lock().handled();

@@ -70,6 +70,8 @@ pub struct ReflectorConfig {
     /// Whether a malformed or undecodable frame shows as [`State::Degraded`] at its first
     /// occurrence, and no item of a list is ever left out. Default: false.
     pub strict: bool,
+    /// How many deltas may be queued for the sink before reading stops. Default: 4096.
+    pub queue_capacity: usize,
     /// The seed of all jitter.
     pub seed: u64,
 }
@@ -98,6 +100,7 @@ impl Default for ReflectorConfig {
             silent_list_interval: Duration::from_secs(600),
             absence_span: Duration::from_secs(30),
             strict: false,
+            queue_capacity: 4096,
             seed: 0,
         }
     }

@@ -19,12 +19,13 @@ use super::{Grammar, Operator, ParseSelectorError};
 ///
 /// # Examples
 /// ```
-/// use informer_core::selector::FieldSelector;
+/// use informer_core::selector::{FieldSelector, field_value};
 /// use serde_json::json;
 ///
 /// let selector: FieldSelector = "spec.nodeName==node-1,status.phase!=Failed".parse()?;
 /// assert_eq!(selector.to_string(), "spec.nodeName=node-1,status.phase!=Failed");
-/// assert!(selector.matches_value(&json!({"spec": {"nodeName": "node-1"}})));
+/// let pod = json!({"spec": {"nodeName": "node-1"}});
+/// assert!(selector.matches(|path| Some(field_value(&pod, path))));
 /// # Ok::<(), informer_core::selector::ParseSelectorError>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -34,12 +35,6 @@ pub struct FieldSelector {
 }
 
 impl FieldSelector {
-    /// The selector that every object matches.
-    #[must_use]
-    pub fn everything() -> Self {
-        Self::default()
-    }
-
     /// Whether every object matches because nothing is required.
     #[must_use]
     pub fn is_everything(&self) -> bool {
@@ -79,9 +74,8 @@ impl FieldSelector {
         self.requirements.iter().all(|it| it.matches(&lookup(&it.field).unwrap_or_default()))
     }
 
-    /// Whether `object` matches, its fields read with [`field_value`].
-    #[must_use]
-    pub fn matches_value(&self, object: &Value) -> bool {
+    #[cfg(test)]
+    fn matches_value(&self, object: &Value) -> bool {
         self.matches(|path| Some(field_value(object, path)))
     }
 }

@@ -26,7 +26,7 @@ mod parse;
 /// let labels = [("tier".to_owned(), "web".to_owned())].into();
 /// assert!(selector.matches_map(&labels));
 ///
-/// let selector = LabelSelector::everything().with_equal("k8s-app", "kube-dns")?;
+/// let selector = LabelSelector::default().with_equal("k8s-app", "kube-dns")?;
 /// assert!(!selector.matches_map(&labels));
 /// # Ok::<(), informer_core::selector::ParseSelectorError>(())
 /// ```
@@ -37,12 +37,6 @@ pub struct LabelSelector {
 }
 
 impl LabelSelector {
-    /// The selector that every object matches.
-    #[must_use]
-    pub fn everything() -> Self {
-        Self::default()
-    }
-
     /// Whether every object matches because nothing is required.
     #[must_use]
     pub fn is_everything(&self) -> bool {
@@ -58,8 +52,7 @@ impl LabelSelector {
     }
 
     /// This selector, requiring also `requirement`.
-    #[must_use]
-    pub fn with(mut self, requirement: Requirement) -> Self {
+    fn with(mut self, requirement: Requirement) -> Self {
         if let Err(at) = self.requirements.binary_search(&requirement) {
             self.requirements.insert(at, requirement);
         }
@@ -129,7 +122,7 @@ impl Requirement {
     ///
     /// # Errors
     /// If `key` is not a label key or `value` not a label value; the error's text is `key=value`.
-    pub fn equal(key: &str, value: &str) -> Result<Self, ParseSelectorError> {
+    fn equal(key: &str, value: &str) -> Result<Self, ParseSelectorError> {
         let error = |offset, expected, found| {
             ParseSelectorError::new(
                 Grammar::Label,
@@ -169,8 +162,7 @@ impl Requirement {
 
     /// Whether an object whose label [`key`](Self::key) is `value` matches; `None` if it lacks the
     /// label.
-    #[must_use]
-    pub fn matches(&self, value: Option<&str>) -> bool {
+    fn matches(&self, value: Option<&str>) -> bool {
         let listed = |value: &str| self.values.iter().any(|it| it == value);
         match self.operator {
             Operator::Equals | Operator::In => value.is_some_and(listed),

@@ -20,13 +20,10 @@ impl<T> Building<T> {
 }
 
 impl<T> Store<T> {
-    /// Adds an index, fills it, and publishes it complete.
-    ///
-    /// # Errors
-    /// [`IndexError::Duplicate`] if another index has its name.
-    pub(crate) fn add_index(&mut self, index: &Index<T>) -> Result<(), IndexError> {
-        while !self.build_index(index, usize::MAX)? {}
-        Ok(())
+    /// Builds an index at once.
+    #[cfg(test)]
+    pub(super) fn add_index(&mut self, index: &Index<T>) -> Result<(), IndexError> {
+        self.build_index(index, usize::MAX).map(drop)
     }
 
     /// Adds up to `objects` more objects to a new index. Returns whether the index is complete; a

@@ -129,7 +129,7 @@ impl<T> Index<T> {
 
     /// The label whose values this index files, if it was made by [`label`](Self::label).
     #[must_use]
-    pub fn label_key(&self) -> Option<&str> {
+    pub(super) fn label_key(&self) -> Option<&str> {
         match self.0.answers.as_ref()? {
             Answers::Label(key) => Some(key),
             Answers::Field(_) => None,
@@ -138,7 +138,7 @@ impl<T> Index<T> {
 
     /// The field whose values this index files, if it was made by [`field`](Self::field).
     #[must_use]
-    pub fn field_label(&self) -> Option<&str> {
+    pub(super) fn field_label(&self) -> Option<&str> {
         match self.0.answers.as_ref()? {
             Answers::Label(_) => None,
             Answers::Field(label) => Some(label),

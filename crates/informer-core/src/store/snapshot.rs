@@ -162,12 +162,6 @@ impl<T> Snapshot<T> {
         Ok(found.into_iter().filter_map(|(key, slot)| self.0.entry(key, slot)).collect())
     }
 
-    /// The index with this name, if the snapshot has it.
-    #[must_use]
-    pub fn index(&self, name: &str) -> Option<&Index<T>> {
-        self.0.indexes.iter().map(|postings| &postings.index).find(|index| index.name() == name)
-    }
-
     /// The index over the values of label `key`, if there is one.
     #[must_use]
     pub fn label_index(&self, key: &str) -> Option<&Index<T>> {

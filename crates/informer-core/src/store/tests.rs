@@ -181,7 +181,7 @@ proptest! {
                 Pace::Abandon => store.abandon_index(&index),
                 Pace::Build(objects) => {
                     let is_complete = store.build_index(&index, objects).unwrap();
-                    prop_assert_eq!(is_complete, reader.snapshot().index("tag").is_some());
+                    prop_assert_eq!(is_complete, reader.snapshot().by_index(&index, "").is_ok());
                     if is_complete {
                         store.publish();
                         assert_same(&reader.snapshot(), &model, Some(&index));

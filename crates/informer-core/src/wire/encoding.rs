@@ -17,8 +17,8 @@ use super::{DecodeError, FrameError, ListHead, ListPart, WatchFrame, Wire};
 /// ```
 /// use informer_core::wire::MediaType;
 ///
-/// assert_eq!(MediaType::parse("application/json; charset=utf-8"), Some(MediaType::Json));
-/// assert_eq!(MediaType::parse("text/html"), None);
+/// let header = Some("application/json; charset=utf-8");
+/// assert_eq!(MediaType::of_answer(header, None, &MediaType::ALL), Ok(MediaType::Json));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MediaType {
@@ -44,7 +44,7 @@ impl MediaType {
     /// The encoding of a `Content-Type` header, whatever its parameters; `None` if it is not
     /// supported.
     #[must_use]
-    pub fn parse(content_type: &str) -> Option<Self> {
+    pub(super) fn parse(content_type: &str) -> Option<Self> {
         let name = content_type.split(';').next().unwrap_or_default().trim();
         Self::ALL.into_iter().find(|known| name.eq_ignore_ascii_case(known.as_str()))
     }

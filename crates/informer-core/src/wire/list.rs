@@ -20,17 +20,10 @@ pub enum ListPart {
 
 impl ListPart {
     /// The number of its bytes that are held.
-    #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Self::Item(object) | Self::TooLarge { beginning: object, .. } => object.bytes.len(),
         }
-    }
-
-    /// Whether no bytes of it are held.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 }
 

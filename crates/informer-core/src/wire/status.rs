@@ -27,16 +27,16 @@ pub struct Status {
     /// How long to wait before a retry, in seconds, if the server sent that.
     pub retry_after_seconds: Option<u32>,
     /// More about the reason.
-    pub causes: Vec<StatusCause>,
+    pub(crate) causes: Vec<StatusCause>,
 }
 
 /// One cause of a [`Status`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct StatusCause {
+pub(crate) struct StatusCause {
     /// The machine-readable reason, such as `ResourceVersionTooLarge`; may be empty.
-    pub reason: String,
+    pub(crate) reason: String,
     /// The readable message; may be empty.
-    pub message: String,
+    pub(crate) message: String,
 }
 
 impl Status {

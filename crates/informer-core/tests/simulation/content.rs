@@ -120,7 +120,7 @@ impl World {
     /// Has the store take what is queued, and checks what it makes of it.
     pub(crate) fn deliver(&mut self) {
         self.ingest.deliver(self.now);
-        let Delivery { deltas, faults } = std::mem::take(&mut self.ingest.sink_mut().delivery);
+        let Delivery { deltas, faults } = std::mem::take(&mut self.ingest.sink.delivery);
         let mut batch = Batch::default();
         let mut first = false;
         for Delivered { shown, what } in deltas {
@@ -169,7 +169,7 @@ impl World {
     fn check_store(&mut self, batch: &Batch) {
         let snapshot = self.content.reader.snapshot();
         assert_eq!(
-            self.ingest.sink().pipeline.has_synced(),
+            self.ingest.sink.pipeline.has_synced(),
             self.content.synced,
             "G19, G20: the store's sync"
         );

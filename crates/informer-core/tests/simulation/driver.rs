@@ -249,7 +249,7 @@ impl World {
 
     /// Takes note of what was reported.
     pub(crate) fn reported(&mut self) {
-        for note in std::mem::take(&mut self.ingest.sink_mut().notes) {
+        for note in std::mem::take(&mut self.ingest.sink.notes) {
             self.trace(|| format!("    {note:?}"));
             match note {
                 Note::ListBegan { skips } => {
@@ -302,7 +302,7 @@ impl World {
         self.open = None;
         self.ingest.arrived(self.now, Arrival::Failed(failure.clone()));
         let told = |note: &Note| matches!(note, Note::Failed(told) if told == failure);
-        assert!(self.ingest.sink().notes.iter().any(told), "G31: a failure is not told: {failure}");
+        assert!(self.ingest.sink.notes.iter().any(told), "G31: a failure is not told: {failure}");
         self.reported();
         self.connection_ended();
         self.act();

@@ -101,7 +101,7 @@ impl World {
         let equal = states.len() == held.len()
             && states.iter().zip(&held).all(|(state, entry)| entry.object().stamp == state.stamp);
         equal
-            && self.ingest.sink().pipeline.has_synced()
+            && self.ingest.sink.pipeline.has_synced()
             && self.ingest.queued() == 0
             && matches!(self.ingest.state(), State::Watching { .. })
             && self.handlers.iter().all(|handler| {
@@ -148,7 +148,7 @@ impl World {
     }
 
     fn stop(&mut self) {
-        self.ingest.sink_mut().pipeline.finish();
+        self.ingest.sink.pipeline.finish();
         for handler in &mut self.handlers {
             while let Some(at) = handler.next_at(self.now) {
                 handler.step(self.now.max(at), &self.server, &mut self.coverage);

@@ -117,16 +117,7 @@ impl Handler {
         }
         if self.batch.is_empty() {
             let mut queue = self.queue.lock();
-            let batch = match self.plan.speed {
-                // As a stream does it, which keeps its events; and as handlers do it, which read
-                // them.
-                Speed::Slow => {
-                    let mut batch = Vec::new();
-                    queue.pop_batch(BATCH, &mut batch);
-                    batch
-                }
-                Speed::Prompt | Speed::Never => queue.take(BATCH).to_vec(),
-            };
+            let batch = queue.take(BATCH).to_vec();
             assert!(batch.len() <= BATCH, "G16: {} events at a time", batch.len());
             let (synced, empty) = (queue.has_synced(), queue.is_empty());
             drop(queue);
@@ -250,10 +241,8 @@ impl Handler {
 
     /// Nothing is delivered any more (G18).
     pub(crate) fn check_removed(&self) {
-        let mut batch = Vec::new();
         let mut queue = self.queue.lock();
         assert!(queue.is_over() && queue.is_empty() && queue.depth() == 0, "G18: it is not over");
-        queue.pop_batch(BATCH, &mut batch);
-        assert!(batch.is_empty(), "G18: told after it was removed");
+        assert!(queue.take(BATCH).is_empty(), "G18: told after it was removed");
     }
 }

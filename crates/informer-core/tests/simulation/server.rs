@@ -272,7 +272,7 @@ impl State {
     }
 
     pub(crate) fn uid(&self) -> Uid {
-        Uid::new(&uid_text(self.uid))
+        uid_text(self.uid).into()
     }
 
     /// The object's JSON text.

@@ -14,7 +14,7 @@ impl World {
         let now = self.now;
         let seconds = Duration::from_secs;
         let deadline = self.ingest.deadline();
-        let resync = self.ingest.sink().next_sync().filter(|due| *due <= now);
+        let resync = self.ingest.sink.next_sync().filter(|due| *due <= now);
         assert!(
             deadline > now || resync.is_some(),
             "G28: at rest, and due at {deadline:?} at {now:?}"

@@ -166,7 +166,7 @@ impl World {
         let flag = Arc::clone(&woken);
         let wake = move || flag.store(true, Ordering::Relaxed);
         let registered =
-            self.ingest.sink_mut().pipeline.register(self.now, plan.capacity, plan.resync, wake);
+            self.ingest.sink.pipeline.register(self.now, plan.capacity, plan.resync, wake);
         self.registered += 1;
         let mut handler = Handler::new(self.registered, plan, registered, woken);
         if self.content.synced {
@@ -178,10 +178,7 @@ impl World {
     fn remove(&mut self, which: usize) {
         if which < self.handlers.len() {
             let handler = self.handlers.remove(which);
-            assert!(
-                self.ingest.sink_mut().pipeline.unregister(handler.id),
-                "G18: it was not there"
-            );
+            assert!(self.ingest.sink.pipeline.unregister(handler.id), "G18: it was not there");
             handler.check_removed();
             self.removed.push(handler);
         }
@@ -194,8 +191,8 @@ impl World {
         }
         let index = content::index(number);
         let older = self.content.reader.snapshot();
-        self.ingest.sink_mut().pipeline.add_index(&index).expect("G11: its name is new");
-        for fault in self.ingest.sink_mut().pipeline.take_faults() {
+        self.ingest.sink.pipeline.build_index(&index, usize::MAX).expect("G11: its name is new");
+        for fault in self.ingest.sink.pipeline.take_faults() {
             assert_eq!(fault.index, "fragile", "G11");
         }
         assert!(older.by_index(&index, "0").is_err(), "G11: an older snapshot has the index");

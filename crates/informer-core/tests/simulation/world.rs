@@ -72,6 +72,7 @@ impl World {
             page_relists: config.page_relists,
             streaming_lists: config.streaming_lists,
             strict: config.strict,
+            queue_capacity: config.queue,
             seed: plan.seed,
             ..ReflectorConfig::default()
         };
@@ -82,13 +83,13 @@ impl World {
         let queue = Arc::clone(&own);
         let (_, spied) = pipeline.register(Duration::ZERO, usize::MAX, None, move || {
             let Some(queue) = queue.get() else { return };
-            let (mut events, mut batch) = (Vec::new(), Vec::new());
+            let mut events = Vec::new();
             loop {
-                queue.lock().pop_batch(16, &mut batch);
+                let batch = queue.lock().take(16);
                 if batch.is_empty() {
                     break;
                 }
-                events.append(&mut batch);
+                events.extend_from_slice(&batch);
             }
             spy.lock().unwrap_or_else(PoisonError::into_inner).woken(events, &reader.snapshot());
         });
@@ -106,7 +107,7 @@ impl World {
             outage: None,
             close_loop: None,
             watches_go: None,
-            ingest: Ingest::new(reflector, ObjDecoder, store).queue_capacity(config.queue),
+            ingest: Ingest::new(reflector, ObjDecoder, store),
             staging: false,
             open: None,
             probe: None,

@@ -98,7 +98,7 @@ impl Object {
         let version_start = version_offset(&json[..metadata_end]);
         Ok(Self(Arc::new(Inner {
             key: ObjectKey::namespaced(if resource.namespaced { &namespace } else { "" }, &name),
-            uid: Uid::new(&uid),
+            uid: Uid::from(&*uid),
             version,
             labels: labels.unwrap_or_default().into_iter().collect(),
             json: json.into(),

@@ -71,7 +71,7 @@ impl<T: Send + Sync + 'static, S: ListWatch, K: Sink<T>> Driver<T, S, K> {
                     self.discovery = None;
                     self.ingest.discovered(self.now(), exists);
                 }
-                () = self.ingest.sink().rescheduled() => {}
+                () = self.ingest.sink.rescheduled() => {}
                 () = self.alarm.rings() => {}
             }
         }

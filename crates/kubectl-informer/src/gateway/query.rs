@@ -49,7 +49,7 @@ impl ListQuery {
                 }
                 other => match other.strip_prefix("labels[").and_then(|it| it.strip_suffix(']')) {
                     Some(label) => {
-                        let labels = LabelSelector::everything().with_equal(label, &value);
+                        let labels = LabelSelector::default().with_equal(label, &value);
                         parsed.and_labels(
                             labels.map_err(|error| format!("labels[{label}]={value}: {error}"))?,
                         );

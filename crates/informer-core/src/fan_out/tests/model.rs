@@ -13,7 +13,6 @@ enum Step {
     /// Adds objects, or updates or deletes them; what becomes of them is pushed together, or one by
     /// one.
     Changes(Vec<Change>, bool),
-    Pop(usize),
     Take(usize),
     Handled,
     Initial,
@@ -32,8 +31,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         12 => (prop::collection::vec(change, 0..4), prop::bool::weighted(0.8))
             .prop_map(|(changes, together)| Step::Changes(changes, together)),
-        3 => (0usize..5).prop_map(Step::Pop),
-        3 => (1usize..5).prop_map(Step::Take),
+        6 => (1usize..5).prop_map(Step::Take),
         1 => Just(Step::Handled),
         1 => Just(Step::Initial),
         2 => Just(Step::Resync),
@@ -213,12 +211,6 @@ proptest! {
                         }
                         events.into_iter().for_each(|event| naive.push(event));
                     }
-                }
-                Step::Pop(max) => {
-                    let mut batch = Vec::new();
-                    queue.pop_batch(max, &mut batch);
-                    let expected: Vec<_> = naive.pop(max).iter().map(said).collect();
-                    prop_assert_eq!(batch.iter().map(said).collect::<Vec<_>>(), expected);
                 }
                 Step::Take(max) => {
                     let taken = queue.take(max);

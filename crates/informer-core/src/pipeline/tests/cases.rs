@@ -83,8 +83,7 @@ fn g06_a_missed_delete_has_the_newest_state_that_was_seen() {
     let steps =
         vec![added(0, (1, 11)), deleted(0, (1, 12)), added(0, (2, 13)), updated(0, (2, 14))];
     pipeline.apply(ZERO, chain(vec![steps, replaced([], 15)]));
-    let mut batch = Vec::new();
-    queue.lock().pop_batch(100, &mut batch);
+    let batch = queue.lock().take(100).to_vec();
     let states: Vec<_> =
         batch.iter().map(|event| (event.object().uid, event.object().version)).collect();
     assert_eq!(states, [(1, 11), (1, 12), (2, 13), (2, 14), (2, 14)]);
@@ -245,8 +244,7 @@ fn g17_a_batch_never_mixes_the_initial_set_with_what_follows() {
         pipeline.apply(ZERO, [added(6, (4, 11)), updated(6, (4, 12)), updated(6, (4, 13))]);
         let mut sizes = Vec::new();
         loop {
-            let mut batch = Vec::new();
-            queue.lock().pop_batch(max, &mut batch);
+            let batch = queue.lock().take(max).to_vec();
             let Some(first) = batch.first() else { return sizes };
             assert!(batch.iter().all(|event| event.is_initial() == first.is_initial()));
             sizes.push((batch.len(), first.is_initial()));
@@ -266,8 +264,7 @@ fn every_event_names_its_key_and_carries_its_object() {
     }
     pipeline
         .apply(ZERO, [added(0, (1, 11)), updated(0, (1, 12)), undecodable, deleted(2, (2, 14))]);
-    let mut batch = Vec::new();
-    queue.lock().pop_batch(100, &mut batch);
+    let batch = queue.lock().take(100).to_vec();
     let of: Vec<_> =
         batch.iter().map(|event| (event.key().to_string(), event.object().version)).collect();
     let expected = [("a/0", 11), ("a/0", 12), ("a/0", 12), ("a/2", 14)];

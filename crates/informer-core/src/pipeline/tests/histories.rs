@@ -118,9 +118,8 @@ struct Reader {
 
 impl Reader {
     fn pop(&mut self, max: usize, store: &Snapshot<State>) -> usize {
-        let mut batch = Vec::new();
         let mut queue = self.queue.lock();
-        queue.pop_batch(max, &mut batch);
+        let batch = queue.take(max).to_vec();
         self.synced |= queue.has_synced();
         drop(queue);
         let count = batch.len();
@@ -419,7 +418,7 @@ impl World {
             values.push(format!("stamp {}", state.stamp % modulus));
             values.extend(state.uid.is_multiple_of(modulus).then_some("uid"));
         });
-        self.pipeline.add_index(&index).expect("its name is new");
+        self.pipeline.build_index(&index, usize::MAX).expect("its name is new");
         self.indexes.push((modulus, index));
     }
 

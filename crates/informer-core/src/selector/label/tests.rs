@@ -107,8 +107,8 @@ fn errors_name_the_place_and_what_was_expected() {
         ("x\0", 0, syntax::LABEL_KEY),
     ] {
         let error = text.parse::<LabelSelector>().expect_err(text);
-        assert_eq!((error.offset(), error.expected()), (offset, expected), "{text:?}");
-        assert_eq!(error.text(), text);
+        assert_eq!((error.offset, error.expected), (offset, expected), "{text:?}");
+        assert_eq!(error.text, text);
     }
 }
 
@@ -178,15 +178,15 @@ fn matches_as_kubernetes_does() {
 #[test]
 fn builders_validate_and_keep_the_canonical_order() {
     let built =
-        LabelSelector::everything().with_equal("z", "1").unwrap().with_equal("a/b", "").unwrap();
+        LabelSelector::default().with_equal("z", "1").unwrap().with_equal("a/b", "").unwrap();
     assert_eq!(built, parse("z=1,a/b="));
     assert_eq!(built.clone().with_equal("z", "1").unwrap(), built);
     assert_eq!(built.and(parse("!m,z=1")), parse("a/b=,!m,z=1"));
 
-    let error = LabelSelector::everything().with_equal("a=b", "c").unwrap_err();
-    assert_eq!((error.offset(), error.expected()), (0, syntax::LABEL_KEY));
-    let error = LabelSelector::everything().with_equal("a", "b,c").unwrap_err();
-    assert_eq!((error.text(), error.offset(), error.expected()), ("a=b,c", 2, syntax::LABEL_VALUE));
+    let error = LabelSelector::default().with_equal("a=b", "c").unwrap_err();
+    assert_eq!((error.offset, error.expected), (0, syntax::LABEL_KEY));
+    let error = LabelSelector::default().with_equal("a", "b,c").unwrap_err();
+    assert_eq!((&*error.text, error.offset, error.expected), ("a=b,c", 2, syntax::LABEL_VALUE));
 }
 
 #[test]
@@ -253,7 +253,7 @@ proptest! {
         let selector: LabelSelector = text.join(",").parse().unwrap();
         prop_assert_eq!(&selector.to_string().parse::<LabelSelector>().unwrap(), &selector);
 
-        let rebuilt = selector.requirements().iter().rev().cloned().fold(LabelSelector::everything(), LabelSelector::with);
+        let rebuilt = selector.requirements().iter().rev().cloned().fold(LabelSelector::default(), LabelSelector::with);
         prop_assert_eq!(&rebuilt, &selector);
     }
 
@@ -273,8 +273,8 @@ proptest! {
         match text.parse::<LabelSelector>() {
             Ok(selector) => prop_assert_eq!(selector.to_string().parse::<LabelSelector>().unwrap(), selector),
             Err(error) => {
-                prop_assert!(error.offset() <= text.len() && text.is_char_boundary(error.offset()));
-                prop_assert!(error.to_string().contains(error.expected()));
+                prop_assert!(error.offset <= text.len() && text.is_char_boundary(error.offset));
+                prop_assert!(error.to_string().contains(error.expected));
             }
         }
     }

@@ -254,7 +254,7 @@ impl Counts {
 
 /// Whether `right` is a later version than `left`.
 fn is_later(left: &str, right: &str) -> bool {
-    ResourceVersion::new(left)
-        .compare(&ResourceVersion::new(right))
+    ResourceVersion::from(left)
+        .compare(&ResourceVersion::from(right))
         .is_some_and(std::cmp::Ordering::is_lt)
 }
