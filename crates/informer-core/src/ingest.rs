@@ -55,6 +55,8 @@
 //! ```
 
 mod objects;
+#[cfg(test)]
+mod tests;
 mod types;
 
 use std::cmp::Ordering;
