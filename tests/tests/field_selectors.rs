@@ -37,9 +37,9 @@ on_both_arms!(g12_selected_by_each_field_the_lister_finds_what_the_server_finds,
             resource.selectable_fields()
         };
         let labels: LabelSelector = mine(&namespace).parse()?;
-        let options = InformerOptions::new().labels(labels.clone());
+        let options = InformerOptions::new().labels(&labels)?;
         let lazy = factory.informer_as::<Lazy<DynamicObject>>(resource.clone(), options)?;
-        let options = InformerOptions::new().labels(labels);
+        let options = InformerOptions::new().labels(labels)?;
         let dynamic = factory.informer_as::<DynamicObject>(resource.clone(), options)?;
         let objects = caught_up(&lazy, arm.direct(), &namespace).await?;
         ensure!(objects >= 2, "{resource}: two objects or more differ in something");

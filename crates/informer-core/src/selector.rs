@@ -5,6 +5,7 @@
 //! same text, and it parses back to an equal selector. So a selector can be part of a collection's
 //! identity.
 
+use std::convert::Infallible;
 use std::fmt;
 
 mod field;
@@ -64,6 +65,51 @@ impl fmt::Display for ParseSelectorError {
 }
 
 impl std::error::Error for ParseSelectorError {}
+
+/// A function that takes a text or a selector has this error, which a selector never causes.
+impl From<Infallible> for ParseSelectorError {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}
+
+/// Conversions for functions that take a text or a selector.
+macro_rules! convert {
+    ($selector:ty) => {
+        impl TryFrom<&str> for $selector {
+            type Error = ParseSelectorError;
+
+            fn try_from(text: &str) -> Result<Self, ParseSelectorError> {
+                text.parse()
+            }
+        }
+
+        impl TryFrom<&String> for $selector {
+            type Error = ParseSelectorError;
+
+            fn try_from(text: &String) -> Result<Self, ParseSelectorError> {
+                text.parse()
+            }
+        }
+
+        impl TryFrom<String> for $selector {
+            type Error = ParseSelectorError;
+
+            fn try_from(text: String) -> Result<Self, ParseSelectorError> {
+                text.parse()
+            }
+        }
+
+        impl From<&Self> for $selector {
+            fn from(selector: &Self) -> Self {
+                selector.clone()
+            }
+        }
+    };
+}
+
+convert!(LabelSelector);
+convert!(FieldSelector);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Grammar {

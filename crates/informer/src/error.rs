@@ -3,6 +3,7 @@
 use std::fmt;
 
 use informer_core::ResourceVersion;
+use informer_core::selector::ParseSelectorError;
 use informer_core::store::IndexError;
 
 use crate::Resource;
@@ -99,6 +100,9 @@ pub enum Error {
     /// An index could not be added or asked.
     #[error(transparent)]
     Index(#[from] IndexError),
+    /// A text is no label or field selector.
+    #[error(transparent)]
+    Selector(#[from] ParseSelectorError),
 }
 
 /// What a deadline found missing, for each informer or handler.

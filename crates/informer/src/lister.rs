@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use informer_core::ObjectKey;
-use informer_core::selector::ParseSelectorError;
+use informer_core::selector::{LabelSelector, ParseSelectorError};
 use informer_core::store::{Index, IndexError, Snapshot};
 
 use crate::Scope;
@@ -111,15 +111,18 @@ impl<T> Lister<T> {
 
 // The bound stands at the methods, since the compiler explains it only there.
 impl<T> Lister<T> {
-    /// The objects whose labels match, such as `app=web,tier in (a,b),!canary`.
+    /// The objects whose labels match. `selector` is a text, such as
+    /// `app=web,tier in (a,b),!canary`, or a [`LabelSelector`].
     ///
     /// # Errors
-    /// When `selector` is no label selector; the error quotes the place.
-    pub fn select(&self, selector: &str) -> Result<Selection<T>, ParseSelectorError>
+    /// If a text is no label selector; the error quotes the place. A [`LabelSelector`] never fails.
+    pub fn select<S>(&self, selector: S) -> Result<Selection<T>, ParseSelectorError>
     where
         T: HasLabels,
+        S: TryInto<LabelSelector>,
+        ParseSelectorError: From<S::Error>,
     {
-        Ok(Selection::new(self.snapshot(), None, selector.parse()?))
+        Selection::new(self.snapshot(), None, selector)
     }
 
     /// The objects of a scope: those of its namespace whose labels and fields match.
@@ -136,7 +139,7 @@ impl<T> Lister<T> {
     /// use k8s_openapi::api::core::v1::Pod;
     ///
     /// fn running(pods: &Lister<Pod>) -> Result<usize, ParseSelectorError> {
-    ///     let scope = Scope::namespace("shop").labels("app=web".parse()?).fields("status.phase=Running".parse()?);
+    ///     let scope = Scope::namespace("shop").labels("app=web")?.fields("status.phase=Running")?;
     ///     Ok(pods.select_with(scope).count())
     /// }
     /// ```
@@ -145,8 +148,7 @@ impl<T> Lister<T> {
         T: HasLabels + HasFields,
     {
         let Scope { namespace, labels, fields } = scope.into();
-        Selection::new(self.snapshot(), namespace, labels)
-            .with_fields(&self.shared.resource, &fields)
+        Selection::of(self.snapshot(), namespace, labels).and_fields(&self.shared.resource, &fields)
     }
 }
 
@@ -166,15 +168,18 @@ impl<T> NamespaceLister<T> {
 }
 
 impl<T> NamespaceLister<T> {
-    /// The objects of the namespace whose labels match.
+    /// The objects of the namespace whose labels match. `selector` is a text or a
+    /// [`LabelSelector`].
     ///
     /// # Errors
-    /// When `selector` is no label selector; the error quotes the place.
-    pub fn select(&self, selector: &str) -> Result<Selection<T>, ParseSelectorError>
+    /// If a text is no label selector; the error quotes the place. A [`LabelSelector`] never fails.
+    pub fn select<S>(&self, selector: S) -> Result<Selection<T>, ParseSelectorError>
     where
         T: HasLabels,
+        S: TryInto<LabelSelector>,
+        ParseSelectorError: From<S::Error>,
     {
-        Ok(Selection::new(self.lister.snapshot(), Some(self.namespace.clone()), selector.parse()?))
+        Selection::new(self.lister.snapshot(), Some(self.namespace.clone()), selector)
     }
 }
 

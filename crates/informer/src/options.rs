@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use informer_core::reflector::{ReflectorConfig, SHORTEST_WATCH_TIMEOUT};
-use informer_core::selector::{FieldSelector, LabelSelector};
+use informer_core::selector::{FieldSelector, LabelSelector, ParseSelectorError};
 
 use crate::representation::{Form, Representation};
 use crate::source::{ListCompression, Projection, WireFormat};
@@ -29,7 +29,7 @@ use crate::{Error, MetadataOnly, Resource, Scope};
 ///
 /// let options = InformerOptions::<Pod>::new()
 ///     .namespace("default")
-///     .labels("app=web".parse()?)
+///     .labels("app=web")?
 ///     .resync(Duration::from_secs(300))
 ///     .transform("drop annotations", |pod: &mut Pod| {
 ///         pod.metadata.annotations = None;
@@ -146,19 +146,31 @@ impl<T> InformerOptions<T> {
         self
     }
 
-    /// Only objects whose labels match, selected by the server.
-    #[must_use]
-    pub fn labels(mut self, selector: LabelSelector) -> Self {
-        self.labels = Some(selector);
-        self
+    /// Only objects whose labels match, selected by the server. The selector is parsed or a text.
+    ///
+    /// # Errors
+    /// If a text is no label selector; a [`LabelSelector`] never fails.
+    pub fn labels<S>(mut self, selector: S) -> Result<Self, ParseSelectorError>
+    where
+        S: TryInto<LabelSelector>,
+        ParseSelectorError: From<S::Error>,
+    {
+        self.labels = Some(selector.try_into()?);
+        Ok(self)
     }
 
     /// Only objects whose fields match, selected by the server, which knows few fields of each
-    /// kind.
-    #[must_use]
-    pub fn fields(mut self, selector: FieldSelector) -> Self {
-        self.fields = Some(selector);
-        self
+    /// kind. The selector is parsed or a text.
+    ///
+    /// # Errors
+    /// If a text is no field selector; a [`FieldSelector`] never fails.
+    pub fn fields<S>(mut self, selector: S) -> Result<Self, ParseSelectorError>
+    where
+        S: TryInto<FieldSelector>,
+        ParseSelectorError: From<S::Error>,
+    {
+        self.fields = Some(selector.try_into()?);
+        Ok(self)
     }
 
     /// Every handler sees the whole store again that often, unless it says otherwise (G8). Zero:

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use informer_core::selector::{FieldSelector, LabelSelector, SelectableFields};
+use informer_core::selector::{FieldSelector, LabelSelector, ParseSelectorError, SelectableFields};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 
 use crate::Error;
@@ -31,11 +31,13 @@ pub struct Resource {
 /// ```
 /// use informer::{LabelSelector, Scope};
 ///
-/// let scope = Scope::namespace("shop").labels("app=web".parse()?).fields("spec.nodeName=node-1".parse()?);
+/// let scope = Scope::namespace("shop").labels("app=web")?.fields("spec.nodeName=node-1")?;
 /// assert_eq!(scope.to_string(), "namespace shop, labels app=web, fields spec.nodeName=node-1");
 ///
 /// let web: LabelSelector = "app=web".parse()?;
-/// assert_eq!(Scope::from(web.clone()), Scope::all().labels(web));
+/// assert_eq!(Scope::all().labels(&web)?, Scope::all().labels("app=web")?);
+/// assert_eq!(Scope::from(web), Scope::all().labels(String::from("app=web"))?);
+/// assert!(Scope::all().labels("app in web").is_err());
 /// # Ok::<(), informer::ParseSelectorError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -161,16 +163,28 @@ impl Scope {
         Self { namespace: Some(namespace.into()), ..Self::default() }
     }
 
-    /// This scope, with this label selector.
-    #[must_use]
-    pub fn labels(self, labels: LabelSelector) -> Self {
-        Self { labels, ..self }
+    /// This scope, with this label selector, parsed or as text.
+    ///
+    /// # Errors
+    /// If a text is no label selector; a [`LabelSelector`] never fails.
+    pub fn labels<S>(self, selector: S) -> Result<Self, ParseSelectorError>
+    where
+        S: TryInto<LabelSelector>,
+        ParseSelectorError: From<S::Error>,
+    {
+        Ok(Self { labels: selector.try_into()?, ..self })
     }
 
-    /// This scope, with this field selector.
-    #[must_use]
-    pub fn fields(self, fields: FieldSelector) -> Self {
-        Self { fields, ..self }
+    /// This scope, with this field selector, parsed or as text.
+    ///
+    /// # Errors
+    /// If a text is no field selector; a [`FieldSelector`] never fails.
+    pub fn fields<S>(self, selector: S) -> Result<Self, ParseSelectorError>
+    where
+        S: TryInto<FieldSelector>,
+        ParseSelectorError: From<S::Error>,
+    {
+        Ok(Self { fields: selector.try_into()?, ..self })
     }
 
     /// Whether the namespace can be one: its name must be a DNS label.
@@ -197,13 +211,13 @@ impl Scope {
 
 impl From<LabelSelector> for Scope {
     fn from(labels: LabelSelector) -> Self {
-        Self::all().labels(labels)
+        Self { labels, ..Self::all() }
     }
 }
 
 impl From<FieldSelector> for Scope {
     fn from(fields: FieldSelector) -> Self {
-        Self::all().fields(fields)
+        Self { fields, ..Self::all() }
     }
 }
 

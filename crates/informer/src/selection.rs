@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use informer_core::ObjectKey;
-use informer_core::selector::{FieldRequirement, FieldSelector, LabelSelector, Operator};
+use informer_core::selector::{
+    FieldRequirement, FieldSelector, LabelSelector, Operator, ParseSelectorError,
+};
 use informer_core::store::{Entry, Index, Snapshot};
 
 use crate::Resource;
@@ -48,9 +50,43 @@ struct Answer<'a, T> {
 type Entries<'a, T> = Box<dyn Iterator<Item = Entry<'a, T>> + 'a>;
 
 impl<T> Selection<T> {
-    /// The objects of a snapshot, or of one namespace of it, whose labels match.
-    #[must_use]
-    pub fn new(snapshot: Snapshot<T>, namespace: Option<String>, labels: LabelSelector) -> Self
+    /// The objects of a snapshot, or of one namespace of it, whose labels match. The selector is
+    /// parsed or a text.
+    ///
+    /// # Errors
+    /// If a text is no label selector; a [`LabelSelector`] never fails.
+    pub fn new<S>(
+        snapshot: Snapshot<T>,
+        namespace: Option<String>,
+        labels: S,
+    ) -> Result<Self, ParseSelectorError>
+    where
+        T: HasLabels,
+        S: TryInto<LabelSelector>,
+        ParseSelectorError: From<S::Error>,
+    {
+        Ok(Self::of(snapshot, namespace, labels.try_into()?))
+    }
+
+    /// Of these objects of `resource`, those whose fields match too. It replaces a field selector
+    /// given before. The selector is parsed or a text.
+    ///
+    /// # Errors
+    /// If a text is no field selector; a [`FieldSelector`] never fails.
+    pub fn with_fields<S>(self, resource: &Resource, fields: S) -> Result<Self, ParseSelectorError>
+    where
+        T: HasFields,
+        S: TryInto<FieldSelector>,
+        ParseSelectorError: From<S::Error>,
+    {
+        Ok(self.and_fields(resource, &fields.try_into()?))
+    }
+
+    pub(crate) fn of(
+        snapshot: Snapshot<T>,
+        namespace: Option<String>,
+        labels: LabelSelector,
+    ) -> Self
     where
         T: HasLabels,
     {
@@ -62,10 +98,7 @@ impl<T> Selection<T> {
         Self { snapshot, asked, namespace, labels, fields: Fields::default(), matching }
     }
 
-    /// Of these objects of `resource`, those whose fields match too. It replaces a field selector
-    /// given before.
-    #[must_use]
-    pub fn with_fields(mut self, resource: &Resource, fields: &FieldSelector) -> Self
+    pub(crate) fn and_fields(mut self, resource: &Resource, fields: &FieldSelector) -> Self
     where
         T: HasFields,
     {

@@ -62,8 +62,7 @@ async fn g23_the_same_collection_is_the_same_informer_with_one_watch() {
     ];
     let other = factory.informer_with(options().all_namespaces()).unwrap();
     let also_all = factory.informer_with(options().namespace("")).unwrap();
-    let labels =
-        |text: &str| factory.informer_with(options().labels(text.parse().unwrap())).unwrap();
+    let labels = |text: &str| factory.informer_with(options().labels(text).unwrap()).unwrap();
     let (ab, ba) = (labels("a=1,b in (x,y)"), labels("b in (y,x),a=1"));
     factory.start();
     soon(factory.wait_for_sync()).await.unwrap();

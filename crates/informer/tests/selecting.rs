@@ -135,7 +135,7 @@ async fn g12_any_selection_finds_what_a_look_at_every_object_finds_with_and_with
             (0..count).map(|_| parts[random.usize(..parts.len())]).collect::<Vec<_>>().join(",")
         };
         let (labels, fields) = (some(&label_parts), some(&field_parts));
-        let scope = Scope::all().labels(labels.parse().unwrap()).fields(fields.parse().unwrap());
+        let scope = Scope::all().labels(labels).unwrap().fields(fields).unwrap();
         let namespace =
             ["default", "shop", "nowhere"].get(random.usize(..6)).map(|&it| it.to_owned());
         scopes.push(Scope { namespace, ..scope });
@@ -178,8 +178,8 @@ async fn g12_the_selectors_of_an_informer_work_on_the_server() {
     }
     let factory = factory(&server);
     let options = || InformerOptions::<Pod>::new();
-    let web = factory.informer_with(options().labels("app=web".parse().unwrap())).unwrap();
-    let one = factory.informer_with(options().fields("metadata.name=p3".parse().unwrap())).unwrap();
+    let web = factory.informer_with(options().labels("app=web").unwrap()).unwrap();
+    let one = factory.informer_with(options().fields("metadata.name=p3").unwrap()).unwrap();
     factory.start();
     assert_eq!(soon(web.synced()).await.unwrap().len(), 5);
     let one = soon(one.synced()).await.unwrap();

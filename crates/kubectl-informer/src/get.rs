@@ -100,10 +100,11 @@ async fn fetch(
         if !names.is_empty() && resource.namespaced && namespace.is_none() {
             bail!("a name means one object of one namespace: leave out -A, or the name");
         }
-        let mut options = selection.options(namespace);
+        let mut options = selection.options(namespace)?;
         if let [name] = names.as_slice() {
             // The server sends only that one.
-            options = options.fields(selection.fields.clone().with_equal("metadata.name", name)?);
+            options =
+                options.fields(selection.fields.clone().with_equal("metadata.name", name)?)?;
         }
         let informer = factory.informer_as::<Object>(resource.clone(), options)?;
         let name = resource.group_resource().into_owned();

@@ -33,9 +33,11 @@ pub(crate) async fn watch(
     let (connection, discovery) = resolve::connect(connection, io).await?;
     let resources = resolve::resources(&discovery, args.resources.iter().map(String::as_str))?;
     let format = LineFormat { output: args.output, with_resource: resources.len() > 1 };
-    let scoped = resources.into_iter().map(|it| {
-        (selection.options(resolve::namespace(args.selection.all_namespaces, &it, &connection)), it)
-    });
+    let mut scoped = Vec::new();
+    for resource in resources {
+        let namespace = resolve::namespace(args.selection.all_namespaces, &resource, &connection);
+        scoped.push((selection.options(namespace)?, resource));
+    }
     let resync = args.resync.filter(|it| !it.is_zero());
     let followed = Followed::start(&connection.client, scoped, resync)?;
     followed.print(format, args.lasting, io).await
@@ -53,13 +55,15 @@ impl Selection {
     }
 
     /// Options of an informer with these selectors; the server selects.
-    pub(crate) fn options(&self, namespace: Option<&str>) -> InformerOptions<Object> {
-        let options =
-            InformerOptions::new().labels(self.labels.clone()).fields(self.fields.clone());
-        match namespace {
+    pub(crate) fn options(
+        &self,
+        namespace: Option<&str>,
+    ) -> anyhow::Result<InformerOptions<Object>> {
+        let options = InformerOptions::new().labels(&self.labels)?.fields(&self.fields)?;
+        Ok(match namespace {
             Some(namespace) => options.namespace(namespace),
             None => options,
-        }
+        })
     }
 }
 

@@ -56,13 +56,12 @@ on_both_arms!(g23_each_scope_of_a_kind_is_one_shared_collection, |arm| async {
     objects.create_labelled("db", "1", &[("app", "db")]).await?;
     other.create_labelled("web", "1", &[("app", "web")]).await?;
     let (scene, recorder) = Scene::recorded(&arm, None).await?;
-    let selected = |text: &str| anyhow::Ok(objects.options().labels(text.parse()?));
-    let all = scene.informer(
-        InformerOptions::<Map>::new().all_namespaces().fields("metadata.name=web".parse()?),
-    )?;
+    let selected = |text: &str| objects.options().labels(text);
+    let all = scene
+        .informer(InformerOptions::<Map>::new().all_namespaces().fields("metadata.name=web")?)?;
     let one = objects.informer(&scene)?;
     let web = scene.informer(selected("app=web,tier in (front,back)")?)?;
-    let named = scene.informer(objects.options().fields("metadata.name=db".parse()?))?;
+    let named = scene.informer(objects.options().fields("metadata.name=db")?)?;
     // Asked again, in other words.
     let again = [objects.informer(&scene)?, scene.informer(selected("")?)?];
     let web_again = scene.informer(selected("tier in (back,front),app=web")?)?;

@@ -134,8 +134,7 @@ on_both_arms!(g34_neither_tokens_nor_contents_are_ever_shown, |arm| async {
     let scene = Scene::new(&arm).await?;
     let picky = |_: &mut Map| Err(TransformError::new("this one fails"));
     let maps = objects.informer(&scene)?;
-    let failing =
-        scene.informer(objects.options().labels("!x".parse()?).transform("fails", picky))?;
+    let failing = scene.informer(objects.options().labels("!x")?.transform("fails", picky))?;
     let (forbidden, _) = Scene::recorded(&arm, Some("nobody")).await?;
     let refused = objects.informer(&forbidden)?;
     let registration = maps.add_handler(|h| {

@@ -179,7 +179,7 @@ on_both_arms!(g12_reads_of_a_namespace_and_of_selectors_find_what_the_server_fin
     }
     let scene = Scene::new(&arm).await?;
     let selector = format!("mine={}", mine.1);
-    let options = InformerOptions::<Map>::new().all_namespaces().labels(selector.parse()?);
+    let options = InformerOptions::<Map>::new().all_namespaces().labels(selector)?;
     let maps = scene.informer(options)?;
     let seen = scene.observe(&maps, "the handler", |h| h)?;
     scene.start();

@@ -7,7 +7,7 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
-use informer_core::selector::{FieldSelector, LabelSelector};
+use informer_core::selector::{FieldSelector, LabelSelector, ParseSelectorError};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Client;
 
@@ -63,19 +63,31 @@ impl SharedInformerFactoryBuilder {
     }
 
     /// Only objects whose labels match, selected by the server, for informers that do not say
-    /// otherwise.
-    #[must_use]
-    pub fn labels(mut self, selector: LabelSelector) -> Self {
-        self.defaults.scope.labels = selector;
-        self
+    /// otherwise. The selector is parsed or a text.
+    ///
+    /// # Errors
+    /// If a text is no label selector; a [`LabelSelector`] never fails.
+    pub fn labels<S>(mut self, selector: S) -> Result<Self, ParseSelectorError>
+    where
+        S: TryInto<LabelSelector>,
+        ParseSelectorError: From<S::Error>,
+    {
+        self.defaults.scope.labels = selector.try_into()?;
+        Ok(self)
     }
 
     /// Only objects whose fields match, selected by the server, for informers that do not say
-    /// otherwise.
-    #[must_use]
-    pub fn fields(mut self, selector: FieldSelector) -> Self {
-        self.defaults.scope.fields = selector;
-        self
+    /// otherwise. The selector is parsed or a text.
+    ///
+    /// # Errors
+    /// If a text is no field selector; a [`FieldSelector`] never fails.
+    pub fn fields<S>(mut self, selector: S) -> Result<Self, ParseSelectorError>
+    where
+        S: TryInto<FieldSelector>,
+        ParseSelectorError: From<S::Error>,
+    {
+        self.defaults.scope.fields = selector.try_into()?;
+        Ok(self)
     }
 
     /// Every handler sees the whole store again that often, unless it, its informer or its kind

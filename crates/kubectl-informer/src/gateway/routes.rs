@@ -195,8 +195,9 @@ async fn list(
             (snapshot, Some(token))
         }
     };
-    let selection = Selection::new(snapshot.clone(), query.namespace.clone(), query.labels.clone())
-        .with_fields(&resource, &query.fields);
+    let selection = Selection::new(snapshot.clone(), query.namespace.clone(), &query.labels)
+        .and_then(|selection| selection.with_fields(&resource, &query.fields))
+        .map_err(|error| Refusal::bad_request(error.to_string()))?;
     let Page { items, last, more } =
         Page::of(&selection, token.as_ref().map(|it| &it.after), query.limit);
     let version = snapshot.version().to_string();

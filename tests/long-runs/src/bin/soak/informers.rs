@@ -114,7 +114,7 @@ impl Observed {
             Resource::of::<Pod>(),
             InformerOptions::new()
                 .namespace(NAMESPACES[1])
-                .labels(format!("{LABEL}={}", TIERS[0]).parse()?),
+                .labels(format!("{LABEL}={}", TIERS[0]))?,
         )?;
         let slim = History::new(
             "selected Pods",
