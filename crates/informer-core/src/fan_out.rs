@@ -193,7 +193,9 @@ impl<T> FanOut<T> {
 impl<T> RegistrationQueue<T> {
     /// Locks the queue, to move events in or out. The lock must not be held while waiting.
     pub fn lock(&self) -> MutexGuard<'_, EventQueue<T>> {
-        // No user code runs under the lock, so a poisoned queue is still consistent.
+        // Of user code, only `Drop` runs under the lock, where a push merges events and drops the
+        // last reference to an object. Its panic ends the informer, whose task is the only one that
+        // pushes, so a poisoned queue gets no more events.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

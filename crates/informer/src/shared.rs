@@ -33,8 +33,8 @@ pub(crate) struct Shared<T> {
     pub(crate) resource: Resource,
     pub(crate) scope: Scope,
     /// Locked by the informer's task for one batch at a time, and for a moment by whoever registers
-    /// or adds an index; never across a wait, never by readers. No user code but index functions
-    /// runs under it.
+    /// or adds an index; never across a wait, never by readers. User code that runs under it: index
+    /// functions, and `Drop` where a change drops the last reference to an object or a handler.
     pipeline: Mutex<Pipeline<T>>,
     pub(crate) reader: Reader<T>,
     pub(crate) live: watch::Sender<Live>,
@@ -107,7 +107,9 @@ impl<T> Shared<T> {
     }
 
     pub(crate) fn pipeline(&self) -> MutexGuard<'_, Pipeline<T>> {
-        // Index functions are the only foreign code under the lock, and their panics are caught.
+        // A poisoned pipeline is used on. Panics of index functions are caught under the lock. One
+        // of a `Drop` in the informer's own task ends the informer, and its queues still have to be
+        // ended; one in `unregister` comes after the registration was removed.
         self.pipeline.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -119,6 +119,8 @@ impl<T: Send + Sync + 'static> CallbackThread<T> {
             State::NotStarted(callback) if callback.has_work() => match self.start(callback) {
                 Ok(thread) => *state = State::Started(thread),
                 Err((callback, error)) => {
+                    // A runtime that has ended drops the future at once, and the handler with it.
+                    drop(state);
                     let runtime = callback.shared.runtime.clone();
                     runtime.spawn(try_again(Arc::clone(self), callback, error));
                 }
@@ -152,7 +154,7 @@ impl<T: Send + Sync + 'static> CallbackThread<T> {
     }
 
     fn state(&self) -> MutexGuard<'_, State<T>> {
-        // No user code runs under the lock.
+        // No user code runs under the lock: what drops the handler has released it.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
