@@ -73,6 +73,11 @@ impl<T: Send + Sync + 'static, S: ListWatch> Reflector<T, S> {
     /// A reflector of what `source` lists, which holds `resource`. Of the options, scope and resync
     /// mean nothing here: the one is the source's, the other the sink's.
     ///
+    /// `InformerOptions::<DynamicObject>::new()` means plain serde here: `apiVersion` and `kind`
+    /// stay absent where the server leaves them out, and transforms may change the identity
+    /// unchecked. `InformerOptions::of(Representation::dynamic())` has both; for typed objects
+    /// [`Representation::typed`](crate::Representation::typed) has the check.
+    ///
     /// # Panics
     /// With options that a factory answers with
     /// [`Error::InvalidOption`](crate::Error::InvalidOption).

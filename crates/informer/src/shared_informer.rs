@@ -57,6 +57,12 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     /// `NewSharedIndexInformer`). Namespace and selectors of the options only name the scope here;
     /// the source decides what it lists.
     ///
+    /// `InformerOptions::<DynamicObject>::new()` means plain serde here: `apiVersion` and `kind`
+    /// stay absent where the server leaves them out, and transforms may change the identity
+    /// unchecked. `InformerOptions::of(Representation::dynamic())` has both, as
+    /// [`factory.dynamic`](crate::SharedInformerFactory::dynamic) does; for typed objects
+    /// [`Representation::typed`](crate::Representation::typed) has the check.
+    ///
     /// # Panics
     /// Outside of a tokio runtime, which its task will run on; the panic names the place of this
     /// call. With options that a factory answers with [`Error::InvalidOption`].
