@@ -12,18 +12,20 @@ const GUARANTEES: &str = "crates/informer/src/manual/guarantees.md";
 const PROOF: &str = "crates/informer/src/manual/proof.md";
 
 const PREFACE: &str = "\
-What shows each guarantee: its tests, on which server they run, and the bugs that were planted to see them fail.
+The tests of each guarantee, where they run, and the planted bugs: faults put into the code by hand, each of which
+makes one of these tests fail.
 
-The table is made from the sources (`tests/tests/proof.rs`). Where tests run:
+`tests/tests/proof.rs` writes this table from the sources. Where tests run:
 - *core*: on `informer-core` alone, with a clock that the test owns;
 - *library*: on this crate, with a scripted source or the test kit, mostly under tokio's paused clock;
 - *test kit*: end to end on the in-memory API server, with its faults;
-- *both*: one body, on the in-memory API server and on a real etcd and kube-apiserver; where it matters how objects are
-  read, they come as protobuf and as JSON, and are kept decoded and as bytes;
-- *real*: on the real one only, for what no other server has.
+- *both*: the same test, on the in-memory API server and on a real etcd and kube-apiserver; tests that depend on the
+  encoding run with protobuf and with JSON, and with objects kept decoded and as bytes;
+- *real*: on a real API server only, because they need what the test kit lacks.
 
-Beside these, `informer-core/tests/simulation` runs ten thousand random histories of the whole core against a model server with faults
-and checks the guarantees after every step; `tests/planted/run` plants the bugs one by one and shows each caught.
+`informer-core/tests/simulation` also runs ten thousand random histories of the whole core against a model server with
+faults, and checks the guarantees after every step. `tests/planted/run` plants the bugs one by one and expects a test
+to fail for each.
 
 | guarantee | tests | planted bugs |
 |---|---|---|

@@ -4,7 +4,10 @@
 //! the body of a list into its items, a [`WatchSplitter`] that of a watch into [`WatchFrame`]s.
 //! Each is a slice of its chunk, unless a chunk border runs through it. [`ObjectHead`] is the part
 //! of any object ([`Wire`]) that the store needs, whatever its kind and encoding. [`Status`] is an
-//! error of a server.
+//! error that a server sent.
+//!
+//! Errors name what cannot be read: [`AnswerError`] a response, by its headers; [`FrameError`] the
+//! body; [`HeadError`] the metadata of an object; [`DecodeError`] the object.
 //!
 //! Each encoding has one folder, behind one trait, `Format`. To add an encoding, add a folder, and
 //! its names in [`MediaType`] and [`Encoding`]. No other code distinguishes encodings.
