@@ -91,6 +91,7 @@ impl<K: kube::Resource + DeserializeOwned + Clone + 'static> Representation<K> {
     /// the length that they need, and it is checked that transforms leave name, namespace, UID and
     /// version alone (G33).
     #[must_use]
+    #[expect(clippy::redundant_clone, reason = "the clone has vectors of the exact length")]
     pub fn typed() -> Self {
         let decode = |raw: RawObject<'_>| {
             let object: K = raw.wire.decode()?;
