@@ -162,7 +162,8 @@ impl Requirement {
 
     /// Whether an object whose label [`key`](Self::key) is `value` matches; `None` if it lacks the
     /// label.
-    fn matches(&self, value: Option<&str>) -> bool {
+    #[must_use]
+    pub fn matches(&self, value: Option<&str>) -> bool {
         let listed = |value: &str| self.values.iter().any(|it| it == value);
         match self.operator {
             Operator::Equals | Operator::In => value.is_some_and(listed),
