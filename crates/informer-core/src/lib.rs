@@ -15,6 +15,7 @@ mod event;
 pub mod fan_out;
 pub mod ingest;
 mod key;
+pub mod leader_election;
 mod object;
 mod pipeline;
 pub mod reflector;

@@ -19,6 +19,7 @@ use std::time::Duration;
 use crate::ResourceVersion;
 
 use self::absence::Absence;
+pub(crate) use self::backoff::Random;
 pub use self::backoff::{Backoff, BackoffConfig};
 use self::listing::{Listing, Relist, Streaming};
 use self::pace::{Pace, Trouble};
@@ -37,7 +38,7 @@ const JITTER: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(crate) struct Reflector {
     config: ReflectorConfig,
-    random: backoff::Random,
+    random: Random,
     /// The delays between openings of watches, and between the end of one list and the next.
     watches: Pace,
     lists: Pace,
@@ -104,7 +105,7 @@ impl Reflector {
     #[must_use]
     pub(crate) fn new(config: ReflectorConfig) -> Self {
         Self {
-            random: backoff::Random::new(!config.seed),
+            random: Random::new(!config.seed),
             watches: Pace::new(Backoff::new(config.backoff.clone(), config.seed)),
             lists: Pace::new(Backoff::new(config.backoff.clone(), config.seed.wrapping_add(1))),
             listed: None,

@@ -70,10 +70,10 @@ impl Backoff {
 
 /// SplitMix64: small, fast and good enough for jitter.
 #[derive(Clone, Debug)]
-pub(super) struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
@@ -85,7 +85,7 @@ impl Random {
     }
 
     /// A random duration in `[low, high]`, in whole milliseconds above `low`.
-    pub(super) fn between(&mut self, low: Duration, high: Duration) -> Duration {
+    pub(crate) fn between(&mut self, low: Duration, high: Duration) -> Duration {
         let span = u64::try_from(high.saturating_sub(low).as_millis()).unwrap_or(u64::MAX - 1);
         low + Duration::from_millis(self.next() % span.saturating_add(1))
     }
