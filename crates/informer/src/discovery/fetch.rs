@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
 use futures_util::{StreamExt, future, stream};
 use http::header::ACCEPT;
 use http::{Request, StatusCode};
@@ -15,7 +16,7 @@ use super::documents::{ResourceList, Root, group_version as joined};
 use super::{ApiResourceInfo, Discovery, DiscoveryError, FailedGroup};
 use crate::error::{connection_error, quoted_answer};
 use crate::resource::group_version_path;
-use crate::source::{retry_after, unretried_empty_body};
+use crate::source::{retry_after, unretried_body};
 
 /// Aggregated if the server has it, in the version of 1.30 and later or of 1.27 and later.
 const ACCEPT_AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
@@ -61,7 +62,7 @@ pub(super) async fn group_version_once(
     group: &str,
     version: &str,
 ) -> Result<Discovery, DiscoveryError> {
-    let body = unretried_empty_body().await;
+    let body = unretried_body(Bytes::new()).await;
     let body =
         body.map_err(|error| DiscoveryError::Unreachable { message: connection_error(&error) })?;
     group_version_with(client, group, version, body).await

@@ -162,7 +162,8 @@ impl KubeSource {
     }
 
     async fn send(&self, verb: &str, request: Request<()>) -> Result<Response<Body>, Failure> {
-        let body = unretried_empty_body().await.map_err(|error| self.transport(verb, &error))?;
+        let body =
+            unretried_body(Bytes::new()).await.map_err(|error| self.transport(verb, &error))?;
         let request = request.map(|()| body);
         self.client.send(request).await.map_err(|error| self.transport(verb, &error))
     }
@@ -474,18 +475,18 @@ pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
     until.duration_since(now).ok()
 }
 
-/// An empty body that a client's retry layer cannot copy, so that every answer reaches the
-/// reflector: kube's layer would repeat a request answered 429, 503 or 504 up to 15 times, from 5
-/// ms on, unseen.
+/// A body that a client's retry layer cannot copy, so that every answer reaches the caller: kube's
+/// layer would repeat a request answered 429, 503 or 504 up to 15 times, from 5 ms on, unseen.
 ///
 /// It retries only what it can clone, which is every body that a request can be built with; the one
 /// body that cannot be cloned is that of a response. So this one comes out of a client that answers
 /// from memory.
-pub(crate) async fn unretried_empty_body() -> Result<Body, kube::Error> {
-    let nothing = |_: Request<Body>| async {
-        Ok::<_, std::convert::Infallible>(Response::new(http_body_util::Empty::<Bytes>::new()))
+pub(crate) async fn unretried_body(content: Bytes) -> Result<Body, kube::Error> {
+    let echo = move |_: Request<Body>| {
+        let content = http_body_util::Full::new(content.clone());
+        async { Ok::<_, std::convert::Infallible>(Response::new(content)) }
     };
-    let client = Client::new(tower::service_fn(nothing), "default");
+    let client = Client::new(tower::service_fn(echo), "default");
     Ok(client.send(Request::new(Body::empty())).await?.into_body())
 }
 
