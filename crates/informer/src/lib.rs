@@ -50,6 +50,7 @@
 //! - [`Reflector`](reflector::Reflector), [`Controller`] and [`Informer`] are for use alone, each
 //!   with any [`ListWatch`](source::ListWatch) as its source.
 //! - [`workqueue`] takes keys from events to the workers of a controller.
+//! - [`leader_election`] lets one of several replicas act.
 //! - [`discovery`] knows what resources the server has.
 //!
 //! # The runtime
@@ -102,6 +103,7 @@ mod fields;
 mod handler;
 pub mod indexes;
 mod lazy;
+pub mod leader_election;
 mod lister;
 pub mod manual;
 mod metadata_only;

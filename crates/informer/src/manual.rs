@@ -10,6 +10,7 @@
 //! | [`failure_modes`] | what goes wrong, what the status says then, what to do |
 //! | [`sizing`] | what a cache costs, and how to make it cost less |
 //! | [`read_your_writes`] | acting on a cache that is a moment behind |
+//! | [`leader_election`] | one of several replicas acts, and what Kubernetes cannot promise |
 //! | [`testing`] | testing your own controller, with faults |
 //!
 //! The pages are empty modules: all they have is their text.
@@ -34,6 +35,9 @@ pub mod sizing {}
 
 #[doc = include_str!("manual/read_your_writes.md")]
 pub mod read_your_writes {}
+
+#[doc = include_str!("manual/leader_election.md")]
+pub mod leader_election {}
 
 #[doc = include_str!("manual/testing.md")]
 pub mod testing {}

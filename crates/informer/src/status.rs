@@ -431,12 +431,12 @@ pub(crate) fn wall_clock(at: Duration, now: Duration) -> SystemTime {
     .unwrap_or(wall)
 }
 
-fn rfc3339<S: Serializer>(at: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn rfc3339<S: Serializer>(at: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
     let at = jiff::Timestamp::try_from(*at).map_err(serde::ser::Error::custom)?;
     serializer.collect_str(&at)
 }
 
-fn rfc3339_if_any<S: Serializer>(
+pub(crate) fn rfc3339_if_any<S: Serializer>(
     at: &Option<SystemTime>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
