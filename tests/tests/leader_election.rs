@@ -78,7 +78,7 @@ on_both_arms!(own another_leads_during_an_outage_and_after_a_release, |arm| asyn
     Ok(())
 });
 
-on_both_arms!(a_refusal_is_told_and_the_election_goes_on, |arm| async {
+on_both_arms!(a_refusal_is_told_with_the_rule_that_is_needed, |arm| async {
     let namespace = arm.namespace("refused").await?;
     let candidate = Candidate::start(arm.client_as("viewer").await?, &namespace, "viewer")?;
     let mut leadership = candidate.leadership.clone();
