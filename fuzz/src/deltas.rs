@@ -56,8 +56,11 @@ pub fn deltas(data: &[u8]) {
             7 | 8 => Delta::Listed(item()),
             9 => Delta::Kept(key.clone()),
             10 => Delta::Unlisted(key.clone()),
-            11 => Delta::ReplaceFinished { version, history_changed: which >> 5 & 1 == 1 },
-            12 if which < 16 => Delta::Cleared,
+            11 => {
+                let history_changed = which >> 5 & 1 == 1;
+                Delta::ReplaceFinished { version, history_changed, refreshes: None }
+            }
+            12 if which < 16 => Delta::Cleared { refreshes: 0 },
             12 if which < 64 => Delta::ReplaceAbandoned,
             12 => Delta::Sync,
             13 if readers.len() < 4 => {

@@ -49,13 +49,19 @@ pub enum Delta<T> {
         version: ResourceVersion,
         /// Whether the server's history was replaced since the last list (G14).
         history_changed: bool,
+        /// If the list was made at `""`, so that it is not older than the last write before it was
+        /// requested: how many [refreshes](crate::ingest::Sink::refreshes) are complete.
+        refreshes: Option<u64>,
     },
     /// The list broke off; what came of it counts for nothing.
     ReplaceAbandoned,
     /// Registrations whose resync is due shall see the store again (G8).
     Sync,
     /// The resource is gone from the server, and all objects with it (G32).
-    Cleared,
+    Cleared {
+        /// How many [refreshes](crate::ingest::Sink::refreshes) are complete.
+        refreshes: u64,
+    },
 }
 
 /// An object that a watch reported as deleted.
@@ -79,7 +85,8 @@ pub struct Tombstone<T> {
 /// let mut queue = DeltaQueue::new(1024);
 /// queue.push(Delta::ReplaceStarted { distrust: false });
 /// queue.push(Delta::Listed(Item::new(ObjectKey::cluster("a"), "u1".into(), "7".into(), ())));
-/// queue.push(Delta::ReplaceFinished { version: "9".into(), history_changed: false });
+/// let (version, history_changed, refreshes) = ("9".into(), false, None);
+/// queue.push(Delta::ReplaceFinished { version, history_changed, refreshes });
 /// assert_eq!(queue.pop_batch(usize::MAX).count(), 3);
 /// assert!(queue.is_empty());
 /// ```
@@ -141,12 +148,12 @@ impl<T> fmt::Debug for Delta<T> {
             Self::Listed(item) => write!(f, "Listed({item:?})"),
             Self::Kept(key) => write!(f, "Kept({key})"),
             Self::Unlisted(key) => write!(f, "Unlisted({key})"),
-            Self::ReplaceFinished { version, history_changed } => {
+            Self::ReplaceFinished { version, history_changed, .. } => {
                 write!(f, "ReplaceFinished({version}, history changed: {history_changed})")
             }
             Self::ReplaceAbandoned => f.write_str("ReplaceAbandoned"),
             Self::Sync => f.write_str("Sync"),
-            Self::Cleared => f.write_str("Cleared"),
+            Self::Cleared { .. } => f.write_str("Cleared"),
         }
     }
 }

@@ -148,6 +148,8 @@ impl<D: Decoder, S: Sink<D::Object>> Ingest<D, S> {
             self.queue.push(Delta::Sync);
         }
         if self.requests.is_empty() {
+            let number = self.sink.refreshes();
+            self.machine.handle(now, Input::Refresh { number });
             self.act();
         }
         self.requests.pop_front()
@@ -346,19 +348,20 @@ impl<D: Decoder, S: Sink<D::Object>> Ingest<D, S> {
                     self.list = Some(Listing { shortcut, skip_unreadable, ..Listing::default() });
                     self.queue.push(Delta::ReplaceStarted { distrust: !shortcut });
                 }
-                Action::FinishReplace { version, history_changed } => {
+                Action::FinishReplace { version, history_changed, refreshes } => {
                     self.sink.report(Report::ListPublished { history_changed });
                     self.list = None;
-                    self.queue.push(Delta::ReplaceFinished { version, history_changed });
+                    let finished = Delta::ReplaceFinished { version, history_changed, refreshes };
+                    self.queue.push(finished);
                 }
                 Action::AbandonReplace => {
                     self.sink.report(Report::ListAbandoned);
                     self.list = None;
                     self.queue.push(Delta::ReplaceAbandoned);
                 }
-                Action::RemoveAll => {
+                Action::RemoveAll { refreshes } => {
                     self.sink.report(Report::Removed);
-                    self.queue.push(Delta::Cleared);
+                    self.queue.push(Delta::Cleared { refreshes });
                 }
             }
         }

@@ -27,6 +27,8 @@ pub struct Pipeline<T> {
     fan_out: FanOut<T>,
     replacement: Option<Staged<T>>,
     has_synced: bool,
+    refreshes: u64,
+    needs_refresh: bool,
     /// Event buffer, reused between batches.
     spare: Vec<Event<T>>,
 }
@@ -48,6 +50,8 @@ impl<T> Pipeline<T> {
             fan_out: FanOut::new(),
             replacement: None,
             has_synced: false,
+            refreshes: 0,
+            needs_refresh: true,
             spare: Vec::new(),
         }
     }
@@ -68,6 +72,19 @@ impl<T> Pipeline<T> {
     #[must_use]
     pub fn has_synced(&self) -> bool {
         self.has_synced
+    }
+
+    /// How many [refreshes](crate::ingest::Sink::refreshes) are complete and in the store.
+    #[must_use]
+    pub fn refreshes(&self) -> u64 {
+        self.refreshes
+    }
+
+    /// Whether the store comes from lists that may have been older than the last write before they
+    /// were requested: those at version `0`.
+    #[must_use]
+    pub fn needs_refresh(&self) -> bool {
+        self.needs_refresh
     }
 
     /// Adds a registration. It gets the content of the store, then all later changes, without gap
@@ -181,8 +198,12 @@ impl<T> Pipeline<T> {
             Delta::Listed(item) => self.stage(|list| list.insert(item)),
             Delta::Kept(key) => self.stage(|list| list.keep(key)),
             Delta::Unlisted(key) => self.stage(|list| list.remove(&key)),
-            Delta::ReplaceFinished { version, history_changed } => {
+            Delta::ReplaceFinished { version, history_changed, refreshes } => {
                 let Some(staged) = self.replacement.take() else { return };
+                if let Some(refreshes) = refreshes {
+                    self.refreshes = self.refreshes.max(refreshes);
+                    self.needs_refresh = false;
+                }
                 if history_changed {
                     self.store.history_changed();
                 }
@@ -205,7 +226,11 @@ impl<T> Pipeline<T> {
                 self.flush(events);
                 self.fan_out.resync(now, &self.store.reader().snapshot());
             }
-            Delta::Cleared => self.clear(events),
+            Delta::Cleared { refreshes } => {
+                self.refreshes = self.refreshes.max(refreshes);
+                self.needs_refresh = true;
+                self.clear(events);
+            }
         }
     }
 

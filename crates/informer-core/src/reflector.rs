@@ -8,6 +8,7 @@ mod absence;
 mod backoff;
 mod listing;
 mod pace;
+mod refresh;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -23,6 +24,7 @@ pub(crate) use self::backoff::Random;
 pub use self::backoff::{Backoff, BackoffConfig};
 use self::listing::{Listing, Relist, Streaming};
 use self::pace::{Pace, Trouble};
+use self::refresh::Refreshes;
 pub(crate) use self::types::{Action, Input};
 pub use self::types::{
     Failure, FailureKind, ListRequest, ReflectorConfig, SHORTEST_WATCH_TIMEOUT, State,
@@ -65,6 +67,7 @@ pub(crate) struct Reflector {
     /// are resumed.
     suspicion: Option<Suspicion>,
     relist: Relist,
+    refreshes: Refreshes,
     streaming_supported: Option<bool>,
     /// Whether the first list, at version `0`, was paged; later ones are paged, too.
     pages: bool,
@@ -122,6 +125,7 @@ impl Reflector {
             quiet: Quiet::default(),
             suspicion: None,
             relist: Relist::default(),
+            refreshes: Refreshes::default(),
             streaming_supported: None,
             pages: false,
             bookmarks_seen: false,
@@ -138,6 +142,7 @@ impl Reflector {
         match input {
             Input::Probed(answer) => self.on_probed(now, answer),
             Input::Discovered(answer) => self.on_discovered(now, answer),
+            Input::Refresh { number } => self.on_refresh(number),
             Input::Opened
             | Input::Received { .. }
             | Input::Progress { .. }
@@ -168,7 +173,7 @@ impl Reflector {
             Action::Close => self.open = false,
             Action::BeginReplace { .. } => self.staged = true,
             Action::FinishReplace { .. } | Action::AbandonReplace => self.staged = false,
-            Action::Probe(_) | Action::Discover | Action::RemoveAll => {}
+            Action::Probe(_) | Action::Discover | Action::RemoveAll { .. } => {}
         }
         Some(action)
     }
@@ -184,7 +189,7 @@ impl Reflector {
             Mode::Waiting { until, .. } => *until,
             Mode::Listing(list) => list.silent_at(&self.config),
             Mode::Streaming(stream) => stream.deadline(&self.config),
-            Mode::Watching(watch) => self.watch_deadline(watch),
+            Mode::Watching(watch) => self.watch_deadline(watch).min(self.refresh_at()),
             Mode::Absent(absence) => absence.deadline(&self.config),
         }
     }
@@ -226,6 +231,7 @@ impl Reflector {
             Mode::NotStarted => self.start_list(now),
             Mode::Waiting { until, next } if now >= *until => match next {
                 Next::List => self.start_list(now),
+                Next::Watch if now >= self.refresh_at() => self.start_refresh(now),
                 Next::Watch => self.start_watch(now),
             },
             Mode::Listing(_) => self.listing_on_time(now),
@@ -308,7 +314,7 @@ impl Reflector {
             | Action::Close
             | Action::Probe(_)
             | Action::Discover
-            | Action::RemoveAll => staged,
+            | Action::RemoveAll { .. } => staged,
         });
         if staged {
             self.actions.push_back(Action::AbandonReplace);

@@ -93,8 +93,15 @@ pub trait Sink<T>: Send {
         None
     }
 
+    /// How many refreshes the program has requested so far. After each, the collection is listed at
+    /// `""`, and [`Delta::ReplaceFinished`](crate::Delta::ReplaceFinished) says how many are
+    /// complete. Those requested before the list is sent share it. Default: none.
+    fn refreshes(&self) -> u64 {
+        0
+    }
+
     /// Completes when [`next_sync`](Self::next_sync) has changed for a reason other than a
-    /// delivery. Default: never.
+    /// delivery, or [`refreshes`](Self::refreshes) has. Default: never.
     ///
     /// # Cancel safety
     /// Dropped and called again at every step; a change in between must not be lost.

@@ -218,7 +218,7 @@ impl World {
             });
         }
         let version = self.next().into();
-        deltas.push(Delta::ReplaceFinished { version, history_changed: false });
+        deltas.push(Delta::ReplaceFinished { version, history_changed: false, refreshes: None });
         self.apply(deltas);
     }
 
@@ -290,7 +290,11 @@ fn told(queue: &RegistrationQueue<Obj>) -> Vec<String> {
 fn listed(pipeline: &mut Pipeline<Obj>, items: Vec<Item<Obj>>, version: u64) {
     let mut deltas = vec![Delta::ReplaceStarted { distrust: false }];
     deltas.extend(items.into_iter().map(Delta::Listed));
-    deltas.push(Delta::ReplaceFinished { version: version.into(), history_changed: false });
+    deltas.push(Delta::ReplaceFinished {
+        version: version.into(),
+        history_changed: false,
+        refreshes: None,
+    });
     pipeline.apply(Duration::ZERO, deltas);
 }
 
@@ -465,7 +469,8 @@ fn g26_after_a_history_change_equal_versions_are_not_trusted() {
     let (_, queue) = pipeline.register(Duration::ZERO, 10, None, || {});
     listed(&mut pipeline, vec![item(0, (1, 7))], 9);
     told(&queue);
-    let finished = Delta::ReplaceFinished { version: 8.into(), history_changed: true };
+    let finished =
+        Delta::ReplaceFinished { version: 8.into(), history_changed: true, refreshes: None };
     pipeline.apply(
         Duration::ZERO,
         [Delta::ReplaceStarted { distrust: true }, Delta::Listed(item(0, (1, 7))), finished],
@@ -487,7 +492,8 @@ fn g30_a_list_keeps_the_last_good_state_it_had_itself() {
     ];
     pipeline.apply(Duration::ZERO, deltas);
     assert!(pipeline.replacement.is_some());
-    let finished = Delta::ReplaceFinished { version: 9.into(), history_changed: false };
+    let finished =
+        Delta::ReplaceFinished { version: 9.into(), history_changed: false, refreshes: None };
     pipeline.apply(Duration::ZERO, [finished]);
     assert_eq!(pipeline.store.get(&key(0)).map(|held| held.object.version), Some(5));
 }
@@ -522,11 +528,15 @@ fn g02_whoever_is_woken_finds_the_store_there_already() {
 fn g32_a_list_that_was_under_way_when_the_resource_went_counts_for_nothing() {
     let mut pipeline = Pipeline::new();
     listed(&mut pipeline, vec![item(0, (1, 7))], 9);
-    let deltas =
-        [Delta::ReplaceStarted { distrust: false }, Delta::Listed(item(2, (2, 8))), Delta::Cleared];
+    let deltas = [
+        Delta::ReplaceStarted { distrust: false },
+        Delta::Listed(item(2, (2, 8))),
+        Delta::Cleared { refreshes: 0 },
+    ];
     pipeline.apply(Duration::ZERO, deltas);
     assert!(pipeline.replacement.is_none());
-    let finished = Delta::ReplaceFinished { version: 9.into(), history_changed: false };
+    let finished =
+        Delta::ReplaceFinished { version: 9.into(), history_changed: false, refreshes: None };
     pipeline.apply(Duration::ZERO, [finished]);
     assert!(pipeline.reader().snapshot().is_empty());
 }
@@ -537,7 +547,7 @@ fn g32_a_cleared_resource_deletes_everything() {
     let (_, queue) = pipeline.register(Duration::ZERO, 10, None, || {});
     listed(&mut pipeline, vec![item(0, (1, 7))], 9);
     told(&queue);
-    pipeline.apply(Duration::ZERO, [Delta::Cleared]);
+    pipeline.apply(Duration::ZERO, [Delta::Cleared { refreshes: 0 }]);
     assert_eq!(told(&queue), ["Deleted(a/0, final state Unknown)"]);
     assert!(pipeline.reader().snapshot().is_empty());
 }

@@ -21,14 +21,15 @@ pub(super) struct Absence {
 #[derive(Debug)]
 enum Discovery {
     Due(Duration),
-    Asked(Duration),
+    /// With the number of refreshes requested before.
+    Asked(Duration, u64),
 }
 
 impl Absence {
     pub(super) fn deadline(&self, config: &ReflectorConfig) -> Duration {
         match self.discovery {
             Discovery::Due(at) => at,
-            Discovery::Asked(at) => at.saturating_add(config.open_timeout),
+            Discovery::Asked(at, _) => at.saturating_add(config.open_timeout),
         }
     }
 }
@@ -49,12 +50,13 @@ impl Reflector {
     }
 
     pub(super) fn absence_on_time(&mut self, now: Duration) {
+        let requested = self.refreshes.requested();
         let Mode::Absent(absence) = &mut self.mode else { return };
         if now < absence.deadline(&self.config) {
             return;
         }
         if matches!(absence.discovery, Discovery::Due(_)) {
-            absence.discovery = Discovery::Asked(now);
+            absence.discovery = Discovery::Asked(now, requested);
             self.actions.push_back(Action::Discover);
         } else {
             self.discover_later(now, None);
@@ -63,9 +65,7 @@ impl Reflector {
 
     pub(super) fn on_discovered(&mut self, now: Duration, answer: Result<bool, Failure>) {
         let Mode::Absent(absence) = &mut self.mode else { return };
-        if !matches!(absence.discovery, Discovery::Asked(_)) {
-            return;
-        }
+        let Discovery::Asked(_, requested) = absence.discovery else { return };
         match answer {
             // The resource has appeared, after at least one delay.
             Ok(true) if absence.absent > 0 => self.start_list(now),
@@ -79,7 +79,8 @@ impl Reflector {
                 let counts = absence.absent >= ABSENCES
                     && now.saturating_sub(first) >= self.config.absence_span;
                 if counts && !self.version.is_unset() {
-                    self.actions.push_back(Action::RemoveAll);
+                    self.refreshes.removed(requested);
+                    self.actions.push_back(Action::RemoveAll { refreshes: requested });
                     self.version = ResourceVersion::unset();
                     self.relist = Relist::default();
                     self.malformed = None;

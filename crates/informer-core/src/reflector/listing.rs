@@ -16,7 +16,7 @@ const BARREN_PAGES: u32 = 8;
 /// How to make the next list, as learnt since the last finished one.
 #[derive(Debug, Default)]
 pub(super) struct Relist {
-    /// Request the newest version, because the last seen one was refused.
+    /// Request the newest version: the last seen one was refused, or the list is for a refresh.
     pub(super) newest: bool,
     /// List without the shortcut: equal versions may not imply equal objects.
     pub(super) distrust: bool,
@@ -88,9 +88,12 @@ impl Streaming {
 impl Reflector {
     /// Begins a list, streaming or not, at the next version of the ladder.
     pub(super) fn start_list(&mut self, now: Duration) {
-        self.watched = Duration::ZERO;
+        if !self.refreshes.is_alone() {
+            self.watched = Duration::ZERO;
+        }
         self.suspicion = None;
         self.relist.missed = None;
+        self.relist.newest |= self.refreshes.is_pending();
         let streaming = self.config.streaming_lists
             && self.streaming_supported != Some(false)
             && !self.relist.plain;
@@ -110,6 +113,7 @@ impl Reflector {
         let version =
             if self.relist.newest { ResourceVersion::unset() } else { self.version.clone() };
         let timeout = self.draw_timeout();
+        self.refreshes.list_begins(&version);
         self.actions.push_back(self.begin_replace());
         self.actions.push_back(Action::Watch(WatchRequest {
             version: version.clone(),
@@ -129,6 +133,7 @@ impl Reflector {
     /// Requests the first page of a list at `version`.
     fn request_list(&mut self, now: Duration, version: ResourceVersion, limit: Option<u32>) {
         let from_seen = !version.is_unset() && version != ResourceVersion::from(0);
+        self.refreshes.list_begins(&version);
         self.actions.push_back(self.begin_replace());
         self.actions.push_back(Action::List(ListRequest {
             version: version.clone(),
@@ -194,7 +199,8 @@ impl Reflector {
             | Input::Event { .. }
             | Input::Bookmark { .. }
             | Input::Probed(_)
-            | Input::Discovered(_) => {}
+            | Input::Discovered(_)
+            | Input::Refresh { .. } => {}
         }
     }
 
@@ -289,6 +295,7 @@ impl Reflector {
                 return self.start_list(now);
             }
         }
+        self.refreshes.list_failed();
         self.lists.delay_from(now);
         // A degraded informer tries a watch first, unless that would read the same malformed frame
         // again.
@@ -352,7 +359,8 @@ impl Reflector {
             | Input::PageEnd { .. }
             | Input::Event { .. }
             | Input::Probed(_)
-            | Input::Discovered(_) => {}
+            | Input::Discovered(_)
+            | Input::Refresh { .. } => {}
         }
     }
 
@@ -427,11 +435,19 @@ impl Reflector {
             return self.start_list(now);
         }
         let history_changed = went_back || self.relist.history_changed;
-        self.actions.push_back(Action::FinishReplace { version: version.clone(), history_changed });
+        match self.refreshes.is_alone() {
+            true => self.lists.delay_at_least_from(now, self.config.backoff.initial),
+            false => self.lists.delay_from(now),
+        }
+        let refreshes = self.refreshes.list_complete();
+        self.actions.push_back(Action::FinishReplace {
+            version: version.clone(),
+            history_changed,
+            refreshes,
+        });
         self.version = version;
         self.quiet.since = now;
         self.listed = Some(now);
-        self.lists.delay_from(now);
         let Relist { silent, missed, .. } = std::mem::take(&mut self.relist);
         let deaf = silent.and_then(|silent| self.judge_silence(now, &silent, missed.as_ref()));
         match (stream, deaf) {

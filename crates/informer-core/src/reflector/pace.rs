@@ -41,6 +41,11 @@ impl Pace {
         self.due = from.saturating_add(self.backoff.next_delay_up_to(longest));
     }
 
+    /// Delays by `least`, without counting a step.
+    pub(super) fn delay_at_least_from(&mut self, from: Duration, least: Duration) {
+        self.due = self.due.max(from.saturating_add(least));
+    }
+
     pub(super) fn delay_at_max_from(&mut self, from: Duration) {
         self.due = from.saturating_add(self.backoff.next_delay_at_max());
     }

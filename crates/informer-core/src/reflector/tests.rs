@@ -4,6 +4,7 @@ mod absence;
 mod blindness;
 mod lists;
 mod properties;
+mod refresh;
 mod streaming;
 mod watches;
 
@@ -60,7 +61,12 @@ pub(super) fn begin_skipping() -> Action {
 }
 
 pub(super) fn finish(version: &str) -> Action {
-    Action::FinishReplace { version: version.into(), history_changed: false }
+    Action::FinishReplace { version: version.into(), history_changed: false, refreshes: None }
+}
+
+/// The end of the first list after the server's history was replaced.
+pub(super) fn finish_other_history(version: &str) -> Action {
+    Action::FinishReplace { version: version.into(), history_changed: true, refreshes: None }
 }
 
 /// The first page of a list, as the ladder asks for it at `version`.
@@ -88,6 +94,10 @@ pub(super) struct Script {
     staged: bool,
     /// The timeout of the last watch.
     pub(super) timeout: Duration,
+    /// How many refreshes the last finished list said to be complete.
+    pub(super) refreshes: Option<u64>,
+    /// How many refreshes were requested.
+    pub(super) requested: u64,
 }
 
 impl Script {
@@ -100,6 +110,8 @@ impl Script {
             listing: false,
             staged: false,
             timeout: Duration::ZERO,
+            refreshes: None,
+            requested: 0,
         }
     }
 
@@ -116,9 +128,10 @@ impl Script {
         script
     }
 
-    /// The next action, checked against what holds for any sequence of actions.
+    /// The next action, checked against what holds for any sequence of actions. What a list says of
+    /// refreshes goes to `refreshes`.
     pub(super) fn poll(&mut self) -> Option<Action> {
-        let action = self.reflector.poll(self.now)?;
+        let mut action = self.reflector.poll(self.now)?;
         match &action {
             Action::List(request) => {
                 assert!(!self.open && self.staged, "{action:?}");
@@ -134,11 +147,14 @@ impl Script {
             }
             Action::Close => assert!(std::mem::take(&mut self.open), "closes nothing"),
             Action::Probe(_) => assert!(self.open && !self.staged),
-            Action::Discover | Action::RemoveAll => assert!(!self.open && !self.staged),
+            Action::Discover | Action::RemoveAll { .. } => assert!(!self.open && !self.staged),
             Action::BeginReplace { .. } => assert!(!std::mem::replace(&mut self.staged, true)),
             Action::FinishReplace { .. } | Action::AbandonReplace => {
                 assert!(std::mem::take(&mut self.staged), "{action:?} with nothing staged");
             }
+        }
+        if let Action::FinishReplace { refreshes, .. } = &mut action {
+            self.refreshes = refreshes.take();
         }
         Some(action)
     }
@@ -275,6 +291,10 @@ impl Script {
     pub(super) fn assert_version(&mut self, version: &str) -> &mut Self {
         assert_eq!(*self.reflector.last_sync_resource_version(), version.into());
         self
+    }
+
+    pub(super) fn is_refresh_pending(&self) -> bool {
+        self.reflector.refreshes.is_pending()
     }
 
     pub(super) fn is_watching(&self) -> bool {

@@ -138,11 +138,16 @@ pub(crate) enum Action {
         /// Whether the server's history was replaced since the previous list, such as by an etcd
         /// restore.
         history_changed: bool,
+        /// If the list was made at `""`: how many of the requested refreshes are complete.
+        refreshes: Option<u64>,
     },
     /// Drop what was staged since [`Action::BeginReplace`].
     AbandonReplace,
     /// The resource is gone: deliver every object as deleted, final state unknown.
-    RemoveAll,
+    RemoveAll {
+        /// How many of the requested refreshes are complete.
+        refreshes: u64,
+    },
 }
 
 /// A LIST.
@@ -188,8 +193,8 @@ pub struct WatchRequest {
     pub timeout: Duration,
 }
 
-/// What happened. Every input except [`Probed`](Self::Probed) and [`Discovered`](Self::Discovered)
-/// concerns the open list or watch. Input that does not fit is ignored.
+/// What happened. Every input except [`Probed`](Self::Probed), [`Discovered`](Self::Discovered) and
+/// [`Refresh`](Self::Refresh) concerns the open list or watch. Input that does not fit is ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
     /// The response headers arrived, with a 2xx status.
@@ -245,6 +250,11 @@ pub(crate) enum Input {
     /// The result of [`Action::Discover`]: whether discovery lists the resource in its group and
     /// version. `Ok(false)` if the group or version is not served at all.
     Discovered(Result<bool, Failure>),
+    /// The program asks for a list at `""`. Requests that come before that list is sent share it.
+    Refresh {
+        /// The number of the latest request, counted from 1.
+        number: u64,
+    },
 }
 
 /// Why something failed.

@@ -23,7 +23,7 @@ const OWN_TIMEOUT_SLACK: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) struct Watching {
     timeout: Duration,
-    asked: Duration,
+    pub(super) asked: Duration,
     /// When it was opened, or had sent its initial events.
     live_since: Option<Duration>,
     last_sign: Duration,
@@ -138,7 +138,7 @@ impl Watching {
         now.saturating_sub(self.asked).saturating_add(slack) >= self.timeout
     }
 
-    fn lived(&self, now: Duration) -> Option<Duration> {
+    pub(super) fn lived(&self, now: Duration) -> Option<Duration> {
         Some(now.saturating_sub(self.live_since?))
     }
 }
@@ -243,7 +243,8 @@ impl Reflector {
             | Input::Missed { .. }
             | Input::PageEnd { .. }
             | Input::Probed(_)
-            | Input::Discovered(_) => {}
+            | Input::Discovered(_)
+            | Input::Refresh { .. } => {}
         }
     }
 
@@ -262,6 +263,9 @@ impl Reflector {
     }
 
     pub(super) fn watching_on_time(&mut self, now: Duration) {
+        if now >= self.refresh_at() {
+            return self.start_refresh(now);
+        }
         let Mode::Watching(watch) = &self.mode else { return };
         let live_since = watch.live_since;
         if live_since.is_some_and(|since| now >= self.healthy_at(since)) {
@@ -487,7 +491,7 @@ impl Reflector {
 
     /// Adds to the time that watches were open, and resets the backoff of lists once that is
     /// enough.
-    fn has_watched(&mut self, lived: Duration) {
+    pub(super) fn has_watched(&mut self, lived: Duration) {
         self.watched = self.watched.saturating_add(lived);
         if self.watched >= self.config.lists_restart_after {
             self.lists.backoff.reset();
@@ -495,7 +499,7 @@ impl Reflector {
     }
 
     /// A watch was healthy: resets the backoff of watches and forgets their failures.
-    fn watch_lived(&mut self) {
+    pub(super) fn watch_lived(&mut self) {
         self.trouble = Trouble::default();
         self.watches.backoff.reset();
         self.watches.due = Duration::ZERO;

@@ -153,6 +153,7 @@ impl World {
             self.handlers.iter_mut().for_each(|handler| handler.begin(now, &snapshot));
         }
         self.check_store(&batch);
+        self.check_refreshes();
     }
 
     /// Nothing is never taken for synced (G20).

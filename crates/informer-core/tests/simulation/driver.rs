@@ -51,6 +51,8 @@ pub(crate) struct Store {
     pub(crate) pipeline: Pipeline<Obj>,
     /// How many deltas are taken at a time.
     pub(crate) batch: usize,
+    /// How many refreshes were requested.
+    pub(crate) refreshes: u64,
     pub(crate) notes: Vec<Note>,
     pub(crate) delivery: Delivery,
 }
@@ -147,6 +149,10 @@ impl Sink<Obj> for Store {
         self.pipeline.next_resync()
     }
 
+    fn refreshes(&self) -> u64 {
+        self.refreshes
+    }
+
     fn report(&mut self, report: Report<'_>) {
         let note = match report {
             Report::ListBegan { skip_unreadable } => Note::ListBegan { skips: skip_unreadable },
@@ -187,7 +193,7 @@ impl What {
             Delta::ReplaceFinished { history_changed, .. } => {
                 Self::ReplaceFinished { history_changed: *history_changed }
             }
-            Delta::Cleared => Self::Cleared,
+            Delta::Cleared { .. } => Self::Cleared,
             Delta::Bookmark(_) | Delta::Kept(_) | Delta::ReplaceAbandoned | Delta::Sync => {
                 Self::Other
             }

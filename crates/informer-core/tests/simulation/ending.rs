@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use informer_core::reflector::State;
 
-use crate::plan::{WatchList, Write};
+use crate::plan::{Fault, WatchList, Write};
 use crate::readers::Handler;
 use crate::server::Good;
 use crate::world::World;
@@ -30,8 +30,23 @@ impl World {
         for (handler, before) in self.handlers.iter().zip(&before) {
             handler.check_resyncs(before);
         }
+        self.refresh_past_a_watch();
+        self.converge(true);
         self.content.check_kept();
         self.stop();
+    }
+
+    /// A refresh shows what the watch holds back.
+    fn refresh_past_a_watch(&mut self) {
+        self.strike(Fault::Stall);
+        self.write(1, Write::Put(Good::Yes));
+        self.write(2, Write::Put(Good::Yes));
+        self.request_refresh();
+        self.run_until(self.now + Duration::from_secs(20));
+        let (wanted, version) = (self.ingest.sink().refreshes, self.server.version());
+        assert_eq!(self.ingest.sink().pipeline.refreshes(), wanted, "G26: not refreshed in 20 s");
+        let shown = self.content.reader.snapshot();
+        assert_eq!(*shown.version(), version.into(), "G14: not refreshed");
     }
 
     /// Waits until all have what the server has: with `repair`, of everything, else of what can be
@@ -48,7 +63,7 @@ impl World {
     fn recover(&mut self) {
         (self.outage, self.close_loop, self.watches_go) = (None, None, None);
         self.armed.clear();
-        self.server.return_resource();
+        self.return_resource();
         self.server.settings.watch_list = WatchList::Served;
         self.server.settings.bookmarks = true;
         self.server.settings.lag = 0;
@@ -103,6 +118,7 @@ impl World {
         equal
             && self.ingest.sink.pipeline.has_synced()
             && self.ingest.queued() == 0
+            && self.ingest.sink().pipeline.refreshes() == self.ingest.sink().refreshes
             && matches!(self.ingest.state(), State::Watching { .. })
             && self.handlers.iter().all(|handler| {
                 let queue = handler.queue.lock();

@@ -12,6 +12,7 @@ mod ending;
 mod network;
 mod plan;
 mod readers;
+mod refreshes;
 mod requests;
 mod server;
 mod shrink;

@@ -123,6 +123,8 @@ pub(crate) enum Action {
     Block(u8, Duration),
     AddIndex,
     KeepSnapshot,
+    /// The program asks for a list at `""`.
+    Refresh,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -282,7 +284,7 @@ fn pause(rng: &mut Rng) -> Duration {
 }
 
 fn action(rng: &mut Rng) -> Action {
-    match rng.u8(0..100) {
+    match rng.u8(0..106) {
         0..=29 => Action::Write { name: name(rng), write: write(rng) },
         30..=35 => Action::Burst(burst(rng)),
         36..=38 => Action::Elsewhere(rng.u64(1..10)),
@@ -305,6 +307,7 @@ fn action(rng: &mut Rng) -> Action {
         93..=95 => Action::Block(rng.u8(0..4), Duration::from_secs(rng.u64(1..200))),
         96..=97 => Action::AddIndex,
         98 => Action::KeepSnapshot,
+        100..=105 => Action::Refresh,
         _ => {
             let refusals = [
                 Refusal::Internal,
@@ -400,6 +403,7 @@ impl Action {
             Self::Block(..) => "step: block handler",
             Self::AddIndex => "step: add index",
             Self::KeepSnapshot => "step: keep snapshot",
+            Self::Refresh => "step: refresh",
         }
     }
 }

@@ -50,6 +50,9 @@ pub(crate) struct Ledger {
     /// watched since.
     pub(crate) lists: u32,
     pub(crate) list_ended: Option<Duration>,
+    /// The same, of the lists that count: not those that may be for a refresh alone.
+    pub(crate) counted_list_ended: Option<Duration>,
+    pub(crate) may_be_for_refresh: bool,
     pub(crate) watched: Duration,
     pub(crate) waiting: Option<(u32, Duration)>,
     pub(crate) bookmarks_seen: bool,
@@ -95,12 +98,22 @@ pub(crate) enum Current {
     Watch,
 }
 
+impl Ledger {
+    fn list_ended(&mut self, now: Duration) {
+        self.list_ended = Some(now);
+        if !self.may_be_for_refresh {
+            self.counted_list_ended = Some(now);
+        }
+    }
+}
+
 impl World {
     pub(crate) fn check_list(&mut self, request: &ListRequest) {
         self.requested(request.continue_token.is_some());
         let degraded = self.ledger.degraded;
+        let refresh = self.is_refresh_pending();
         assert!(
-            !self.ledger.rewatch || degraded,
+            !self.ledger.rewatch || degraded || refresh,
             "G28: a relist after a watch was refused or too much"
         );
         let held = self.ingest.last_sync_resource_version().clone();
@@ -126,11 +139,12 @@ impl World {
             let wanted = page_size.filter(|_| !whole);
             assert_eq!(request.limit, wanted, "G26: the page size does not hold: {request:?}");
         }
-        let from_seen = self.check_ladder(&request.version, &held, false);
+        let from_seen = self.check_ladder(&request.version, &held, false, whole);
         let wanted = from_seen.then_some(VersionMatch::NotOlderThan);
         assert_eq!(request.version_match, wanted, "G26: {request:?}");
         if self.config.streaming_lists && self.ingest.streaming_lists_supported() != Some(false) {
-            assert!(self.ledger.may_plain, "G27: a LIST although streaming lists were not refused");
+            let may_plain = self.ledger.may_plain || degraded && refresh;
+            assert!(may_plain, "G27: a LIST although streaming lists were not refused");
         }
         if degraded {
             self.cover("degraded informer lists");
@@ -149,13 +163,17 @@ impl World {
         assert!(range.contains(&request.timeout), "G29: {request:?}");
         self.ledger.timeout = request.timeout;
         if request.send_initial_events {
-            assert!(!self.ledger.rewatch, "G28: a relist after a watch was refused or too much");
+            let refresh = self.is_refresh_pending();
+            assert!(
+                !self.ledger.rewatch || refresh,
+                "G28: a relist after a watch was refused or too much"
+            );
             assert!(self.config.streaming_lists, "G27: streaming lists are not wanted");
             assert!(!self.ledger.streaming_refused, "G27: a streaming list was refused before");
             self.check_delay_of_lists();
             let again = std::mem::take(&mut self.ledger.stream_failed);
             assert!(!again, "G27: another streaming list after one that failed");
-            self.check_ladder(&request.version, &held, true);
+            self.check_ladder(&request.version, &held, true, false);
             self.ledger.current = Current::Streaming;
             self.cover("request: streaming list");
         } else {
@@ -193,14 +211,23 @@ impl World {
 
     /// Whether the last list ended long enough ago; what follows a list at once is a part of it.
     fn check_delay_of_lists(&mut self) {
+        let may_be_for_refresh = self.is_refresh_pending();
         let ledger = &mut self.ledger;
         if ledger.list_ended == Some(self.now) {
+            return;
+        }
+        ledger.may_be_for_refresh = may_be_for_refresh;
+        if may_be_for_refresh {
+            let since = ledger.list_ended.map(|ended| self.now.saturating_sub(ended));
+            let is_apart = since.is_none_or(|since| since >= LEAST_DELAY);
+            assert!(is_apart, "G28: a refresh {since:?} after a list");
             return;
         }
         if ledger.watched >= Duration::from_secs(60) {
             ledger.lists = 0;
         }
-        if let (Some(ended), Some(doublings)) = (ledger.list_ended, ledger.lists.checked_sub(1)) {
+        let ended = ledger.counted_list_ended;
+        if let (Some(ended), Some(doublings)) = (ended, ledger.lists.checked_sub(1)) {
             let step = (LEAST_DELAY * 2 * (1 << doublings.min(10))).min(Duration::from_secs(30));
             let since = self.now.saturating_sub(ended);
             assert!(since >= step / 2, "G28: list {} in a row after {since:?}", ledger.lists + 1);
@@ -209,25 +236,30 @@ impl World {
         ledger.watched = Duration::ZERO;
     }
 
-    /// Whether the version is the one last seen.
+    /// Whether the version is the one last seen. `again`: a list whose page was not to be had any
+    /// more is requested again, as it was.
     fn check_ladder(
-        &self,
+        &mut self,
         version: &ResourceVersion,
         held: &ResourceVersion,
         streaming: bool,
+        again: bool,
     ) -> bool {
         let newest = self.ledger.must_newest;
+        let refresh = self.is_refresh_pending();
+        self.list_requested(version.is_unset());
         if version.is_unset() {
             let first = streaming && held.is_unset();
             // A list that led back to a frame that cannot be read is of no use (G30).
             let stuck = self.ledger.malformed_at == *held;
             assert!(
-                first || stuck || self.ledger.may_newest,
+                first || stuck || refresh || self.ledger.may_newest,
                 "G26: the newest is asked for, not {held}"
             );
             return false;
         }
         assert!(!newest, "G26: {version} again, which was refused");
+        assert!(!refresh || again, "G26: {version}, and a refresh is pending");
         if held.is_unset() {
             assert!(!streaming && *version == ResourceVersion::from(0), "G26: {version} at first");
             return false;
@@ -256,6 +288,7 @@ impl World {
 
     pub(crate) fn check_discover(&mut self) {
         self.count_request();
+        self.discovery_requested();
         assert!(self.now >= self.ledger.discovery_waits, "G28: a discovery before its Retry-After");
         self.ledger.discovery_asked = self.now;
         self.cover("request: discovery");
@@ -300,6 +333,7 @@ impl World {
             absences >= 3 && span >= Duration::from_secs(30),
             "G32: {absences} absences in {span:?}"
         );
+        self.removal_completes_refreshes();
         self.ledger.may_newest = false;
         self.ledger.must_newest = false;
         self.ledger.may_plain = false;
@@ -356,11 +390,12 @@ impl World {
 
     /// All of a list is there, though it may be of no use.
     pub(crate) fn was_complete(&mut self) {
-        self.ledger.list_ended = Some(self.now);
+        self.ledger.list_ended(self.now);
         self.ledger.may_newest |= self.ledger.lineage + 1 < self.server.lineages.len();
     }
 
     pub(crate) fn list_finished(&mut self, history_changed: bool) {
+        self.list_completes_refreshes();
         let ledger = &mut self.ledger;
         if ledger.current == Current::Streaming {
             // It goes on as the watch.
@@ -374,7 +409,7 @@ impl World {
         ledger.malformed_lists = 0;
         ledger.page_expired = false;
         ledger.quiet_since = self.now;
-        ledger.list_ended = Some(self.now);
+        ledger.list_ended(self.now);
         ledger.stream_failed = false;
         ledger.finished += 1;
         let newest = self.server.lineages.len() - 1;
@@ -419,7 +454,7 @@ impl World {
             Current::None => {}
         }
         if matches!(current, Current::FirstPage | Current::Page | Current::Streaming) {
-            ledger.list_ended = Some(self.now);
+            ledger.list_ended(self.now);
             let other_history = failure.kind == TooLargeVersion;
             ledger.probe_says_so |=
                 other_history && !self.ingest.last_sync_resource_version().is_unset();

@@ -55,7 +55,7 @@ impl World {
                     self.close();
                 }
             }
-            Action::ReturnResource => _ = self.server.return_resource(),
+            Action::ReturnResource => self.return_resource(),
             Action::Set(settings) => self.server.settings = *settings,
             Action::Leap(by) => self.now += *by,
             Action::AddHandler(plan) => self.register(plan.clone()),
@@ -68,6 +68,7 @@ impl World {
             }
             Action::AddIndex => self.add_index(),
             Action::KeepSnapshot => self.content.keep(),
+            Action::Refresh => self.request_refresh(),
         }
     }
 
@@ -92,6 +93,12 @@ impl World {
                 self.send_changes(&mut open.connection);
             }
             self.open = Some(open);
+        }
+    }
+
+    pub(crate) fn return_resource(&mut self) {
+        if self.server.return_resource() {
+            self.refreshes.absent = Some(self.now);
         }
     }
 
@@ -139,7 +146,7 @@ impl World {
         }
     }
 
-    fn strike(&mut self, fault: Fault) {
+    pub(crate) fn strike(&mut self, fault: Fault) {
         self.cover(fault.name());
         if let Fault::Refuse(refusal) | Fault::ErrorEvent(refusal) = fault {
             self.cover(refusal.name());

@@ -15,6 +15,7 @@ use crate::coverage::Coverage;
 use crate::driver::{Delivery, Obj, ObjDecoder, Open, Store};
 use crate::plan::{Config, Fault, Plan, Refusal, WatchesGo};
 use crate::readers::Handler;
+use crate::refreshes::Refreshes;
 use crate::requests::Ledger;
 use crate::server::Server;
 use crate::wire;
@@ -48,6 +49,7 @@ pub(crate) struct World {
     // What is known of it.
     pub(crate) ledger: Ledger,
     pub(crate) content: Content,
+    pub(crate) refreshes: Refreshes,
     pub(crate) requests: u64,
     rounds: u64,
 }
@@ -95,7 +97,8 @@ impl World {
         });
         _ = own.set(spied);
         let batch = config.sink_batch;
-        let store = Store { pipeline, batch, notes: Vec::new(), delivery: Delivery::default() };
+        let delivery = Delivery::default();
+        let store = Store { pipeline, batch, refreshes: 0, notes: Vec::new(), delivery };
         let mut world = Self {
             seed: plan.seed,
             rng: Rng::with_seed(plan.seed ^ 0x5EED),
@@ -120,6 +123,7 @@ impl World {
             registered: 0,
             ledger: Ledger::default(),
             content,
+            refreshes: Refreshes::default(),
             requests: 0,
             rounds: 0,
             config,

@@ -23,7 +23,8 @@ fn updated(name: u8, state: (u64, u64)) -> Delta<Obj> {
 /// A complete list.
 fn replaced(items: impl IntoIterator<Item = (u8, (u64, u64))>, version: u64) -> Vec<Delta<Obj>> {
     let started = Delta::ReplaceStarted { distrust: false };
-    let finished = Delta::ReplaceFinished { version: version.into(), history_changed: false };
+    let finished =
+        Delta::ReplaceFinished { version: version.into(), history_changed: false, refreshes: None };
     let items = items.into_iter().map(|(name, state)| Delta::Listed(item(name, state)));
     std::iter::once(started).chain(items).chain([finished]).collect()
 }

@@ -267,7 +267,7 @@ impl World {
             Step::Clear => {
                 self.server.clear();
                 self.expected.clear();
-                self.apply([Delta::Cleared]);
+                self.apply([Delta::Cleared { refreshes: 0 }]);
             }
             Step::AddIndex(modulus) => self.add_index(modulus),
             Step::Resync => {
@@ -314,7 +314,7 @@ impl World {
         let (mut deltas, listed) = self.list(&relist.twice, relist.history_changed);
         self.version += 1;
         let (version, history_changed) = (self.version.into(), relist.history_changed);
-        deltas.push(Delta::ReplaceFinished { version, history_changed });
+        deltas.push(Delta::ReplaceFinished { version, history_changed, refreshes: None });
         let before = self.pipeline.reader().snapshot();
         let mut deltas = deltas.into_iter().peekable();
         while deltas.peek().is_some() {

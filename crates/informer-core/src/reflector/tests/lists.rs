@@ -59,7 +59,7 @@ fn g26_too_large_version_means_another_history_wherever_it_stands_now() {
             .give(failed(FailureKind::TooLargeVersion));
         script.expect(Action::AbandonReplace).expect(begin(false)).expect(list("", LIMIT));
         script.give(Input::Opened).give(page(found, ""));
-        script.expect(Action::FinishReplace { version: found.into(), history_changed: true });
+        script.expect(finish_other_history(found));
         script.expect_watch(found).quiet();
     }
     // There is no history before the first list.
@@ -76,7 +76,7 @@ fn g26_a_list_that_goes_back_is_taken_again_without_the_shortcut() {
     script.expect(begin(true)).expect(list("10", None)).give(Input::Opened).give(page("9", ""));
     script.expect(Action::AbandonReplace).expect(begin(false)).expect(list("", LIMIT));
     script.give(Input::Opened).give(page("9", ""));
-    script.expect(Action::FinishReplace { version: "9".into(), history_changed: true });
+    script.expect(finish_other_history("9"));
     script.expect_watch("9").quiet();
 }
 

@@ -59,6 +59,11 @@ fn input() -> impl Strategy<Value = Input> {
     ]
 }
 
+/// The number is that of the requests so far.
+fn with_refreshes() -> impl Strategy<Value = Input> {
+    prop_oneof![4 => input(), 1 => Just(Input::Refresh { number: 0 })]
+}
+
 fn steps(input: impl Strategy<Value = Input>) -> impl Strategy<Value = Vec<Step>> {
     let after = prop_oneof![
         6 => Just(Duration::ZERO),
@@ -101,8 +106,14 @@ fn play(script: &mut Script, steps: &[Step], time: Duration) -> Vec<Duration> {
         }
         script.now = at;
         // Answers come only to what was asked.
-        let beside = matches!(step.input, Input::Probed(_) | Input::Discovered(_));
-        if script.open || beside {
+        let refresh = matches!(step.input, Input::Refresh { .. });
+        let refresh = matches!(step.input, Input::Refresh { .. });
+        let beside = refresh || matches!(step.input, Input::Probed(_) | Input::Discovered(_));
+        if refresh {
+            script.requested += 1;
+            script.reflector.handle(script.now, Input::Refresh { number: script.requested });
+            script.now = (script.now + millis(200)).min(deadline);
+        } else if script.open || beside {
             let open = script.open;
             script.give(step.input.clone());
             if script.open == open {
@@ -151,7 +162,9 @@ fn recover(script: &mut Script) -> Duration {
             Some((true, _)) => drop(script.give(Input::Opened).give(page("1000", ""))),
             Some((false, true)) => drop(script.give(Input::Opened).give(initial_end("1000"))),
             Some((false, false)) => drop(script.give(Input::Opened)),
-            None if script.is_watching() && script.open => return script.now.saturating_sub(start),
+            None if script.is_watching() && script.open && !script.is_refresh_pending() => {
+                return script.now.saturating_sub(start);
+            }
             None => script.now = script.reflector.deadline().max(script.now),
         }
         assert!(script.now < start + secs(3600), "{:?}", script.reflector);
@@ -176,6 +189,20 @@ proptest! {
         let took = recover(&mut script);
         prop_assert!(took <= secs(300 + 30 + 30 + 5), "{took:?} to recover");
         prop_assert!(!script.reflector.last_sync_resource_version().is_unset());
+    }
+
+    /// As above, and for each refresh, of which one comes in a second, a list and a watch.
+    #[test]
+    fn g28_refreshes_keep_their_distance_whatever_the_server_does(
+        steps in steps(with_refreshes()), streaming: bool, strict: bool, seed: u64,
+    ) {
+        let mut script = Script::new(config(streaming, strict, seed));
+        let requests = play(&mut script, &steps, secs(1200));
+        let most = most_in_a_minute(&requests, Duration::ZERO);
+        prop_assert!(most <= 45 + 2 * 60, "{most} requests in a minute");
+        let took = recover(&mut script);
+        prop_assert!(took <= secs(300 + 30 + 30 + 30 + 5), "{took:?} to recover");
+        prop_assert!(script.refreshes.unwrap_or_default() <= script.requested);
     }
 
     #[test]

@@ -58,7 +58,7 @@ fn g26_streaming_list_at_a_version_too_large_drops_the_shortcut() {
         .expect_streaming("")
         .give(Input::Opened);
     script.give(initial_end("5"));
-    script.expect(Action::FinishReplace { version: "5".into(), history_changed: true }).quiet();
+    script.expect(finish_other_history("5")).quiet();
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn g26_streaming_list_that_goes_back_is_taken_again() {
         .expect(begin(false))
         .expect_streaming("");
     script.give(Input::Opened).give(initial_end("5"));
-    script.expect(Action::FinishReplace { version: "5".into(), history_changed: true }).quiet();
+    script.expect(finish_other_history("5")).quiet();
 }
 
 #[test]

@@ -414,7 +414,7 @@ fn g26_probe_that_finds_another_history_relists_without_the_shortcut() {
         let mut script = probing();
         script.give(Input::Probed(answer)).expect(Action::Close).expect(begin(false));
         script.expect(list("", Some(500))).give(Input::Opened).give(page("9", ""));
-        script.expect(Action::FinishReplace { version: "9".into(), history_changed: true });
+        script.expect(finish_other_history("9"));
         script.expect_watch("9").quiet();
     }
 }
