@@ -19,6 +19,9 @@ pub enum Error {
     /// The deadline passed before the store had reached the version waited for (G14).
     #[error("{0}")]
     NotReached(Box<NotReached>),
+    /// The deadline passed before the store was refreshed (G14).
+    #[error("not refreshed in time: {0}")]
+    NotRefreshed(Box<Missing>),
     /// The informer has stopped, so what was asked for will not happen.
     #[error("the informer of {informer} has stopped{}", what_to_do(*cause))]
     Stopped {
@@ -125,7 +128,7 @@ pub struct NotReached {
     pub missing: Missing,
 }
 
-/// One informer or handler that was not synced when the deadline passed.
+/// One informer or handler that was not synced, or not refreshed, when the deadline passed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Missing {

@@ -1,7 +1,7 @@
 //! What all handles of one informer share, and who keeps it alive.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -45,7 +45,9 @@ pub(crate) struct Shared<T> {
     registrations: Mutex<Vec<Arc<RegistrationInner>>>,
     /// How many registrations there were so far, to name them.
     pub(crate) registered: AtomicUsize,
-    /// Wakes the informer's task when a registration brings a resync.
+    /// How many refreshes were requested so far.
+    pub(crate) refreshes: AtomicU64,
+    /// Wakes the informer's task when a registration brings a resync, or a refresh is requested.
     pub(crate) rescheduled: Notify,
     /// When the informer's own time began.
     pub(crate) epoch: Instant,
@@ -91,6 +93,7 @@ impl<T> Shared<T> {
             status_readers: AtomicUsize::new(0),
             registrations: Mutex::new(Vec::new()),
             registered: AtomicUsize::new(0),
+            refreshes: AtomicU64::new(0),
             rescheduled: Notify::new(),
             epoch: Instant::now(),
             stopping: Stopping::default(),
@@ -99,6 +102,13 @@ impl<T> Shared<T> {
             runtime,
             learn_streaming_lists: None,
         }
+    }
+
+    /// Requests a refresh, and returns its number.
+    pub(crate) fn request_refresh(&self) -> u64 {
+        let number = self.refreshes.fetch_add(1, Ordering::AcqRel) + 1;
+        self.rescheduled.notify_one();
+        number
     }
 
     /// The informer's own time.

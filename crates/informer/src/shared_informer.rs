@@ -1,6 +1,7 @@
 //! One informer, shared by everybody who needs its collection.
 
 mod own_writes;
+mod refresh;
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;

@@ -51,6 +51,7 @@ impl<T: Send + Sync + 'static> Sink<T> for SharedSink<T> {
         let mut pipeline = self.shared.pipeline();
         let faults = pipeline.apply(now, deltas.pop_batch(usize::MAX));
         let has_synced = pipeline.has_synced();
+        let (refreshes, needs_refresh) = (pipeline.refreshes(), pipeline.needs_refresh());
         drop(pipeline);
         let snapshot = self.shared.reader.snapshot();
         let (version, epoch) = (snapshot.version(), snapshot.epoch());
@@ -59,6 +60,8 @@ impl<T: Send + Sync + 'static> Sink<T> for SharedSink<T> {
             if reached.has_synced == has_synced
                 && reached.version == *version
                 && reached.epoch == epoch
+                && reached.refreshes == refreshes
+                && reached.needs_refresh == needs_refresh
             {
                 return false;
             }
@@ -68,6 +71,7 @@ impl<T: Send + Sync + 'static> Sink<T> for SharedSink<T> {
             reached.has_synced = has_synced;
             reached.version.clone_from(version);
             reached.epoch = epoch;
+            (reached.refreshes, reached.needs_refresh) = (refreshes, needs_refresh);
             true
         });
         if first {
@@ -83,6 +87,10 @@ impl<T: Send + Sync + 'static> Sink<T> for SharedSink<T> {
 
     fn next_sync(&self) -> Option<Duration> {
         self.shared.pipeline().next_resync()
+    }
+
+    fn refreshes(&self) -> u64 {
+        self.shared.refreshes.load(Ordering::Acquire)
     }
 
     fn rescheduled(&self) -> impl Future<Output = ()> + Send {

@@ -331,6 +331,9 @@ pub(crate) struct Reached {
     pub(crate) has_synced: bool,
     pub(crate) version: ResourceVersion,
     pub(crate) epoch: u64,
+    /// How many refreshes are complete and in the store.
+    pub(crate) refreshes: u64,
+    pub(crate) needs_refresh: bool,
     /// The error that waiting for the first list ends with, until a list comes right (G20).
     pub(crate) hopeless: Option<Error>,
     pub(crate) stopped: bool,
@@ -414,6 +417,8 @@ impl Reached {
             has_synced: false,
             version: ResourceVersion::default(),
             epoch: 0,
+            refreshes: 0,
+            needs_refresh: true,
             hopeless: None,
             stopped: false,
         }
