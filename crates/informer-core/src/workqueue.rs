@@ -9,6 +9,7 @@ mod delays;
 mod limiter;
 mod metrics;
 mod queue;
+mod ready;
 mod shared;
 mod waiters;
 
@@ -21,6 +22,7 @@ pub use limiter::{
 pub use limiter::{RateLimiter, default_limiter};
 pub use metrics::{Histogram, Metrics};
 pub use queue::Queue;
+pub use ready::Priority;
 pub use shared::{Polled, SharedQueue, Ticket};
 pub(crate) use waiters::{WaiterId, Waiters};
 

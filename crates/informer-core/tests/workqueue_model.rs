@@ -20,6 +20,7 @@ mod workqueue {
     mod limiter;
     mod metrics;
     mod queue;
+    mod ready;
     mod shared;
     mod waiters;
 

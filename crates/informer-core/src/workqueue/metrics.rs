@@ -10,6 +10,8 @@ pub struct Metrics {
     /// `workqueue_depth`: items to be handed out. Includes those added again while a worker
     /// processes them, but not delayed ones.
     pub depth: usize,
+    /// Of [`depth`](Self::depth), the items that wait with low priority.
+    pub depth_low: usize,
     /// `workqueue_adds_total`: adds that were not merged with an earlier one.
     pub adds: u64,
     /// `workqueue_retries_total`: items added with a delay.

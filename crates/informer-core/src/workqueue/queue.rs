@@ -1,6 +1,5 @@
 //! The queue's state machine.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::hash::Hash;
 use std::time::Duration;
@@ -10,12 +9,16 @@ use hashbrown::HashMap;
 use super::delays::Delays;
 use super::limiter::RateLimiter;
 use super::metrics::{Histogram, Metrics};
+use super::ready::{Priority, Ready};
 
 /// A queue of items to process (client-go's `workqueue`, with delays and rate limits). Items are
 /// keys: small, cheap to clone, and equal if they identify the same work.
 ///
 /// - Items are handed out in the order in which they were added; an item that is queued already is
 ///   not added again.
+/// - Items of [low priority](Self::add_with_priority) wait for all others, but of ten items handed out while
+///   some wait, one is of low priority. An item that is added again normally loses its low priority,
+///   and then waits behind those that had none.
 /// - No item is handed out twice at the same time. An item that is added again while a worker
 ///   processes it is queued once more after [`done`](Self::done).
 /// - An item added with a delay is queued when the delay has passed; if it is delayed twice, at the
@@ -23,9 +26,7 @@ use super::metrics::{Histogram, Metrics};
 ///
 /// Time is an argument: the time since a fixed moment. It must not decrease.
 pub struct Queue<K> {
-    ready: VecDeque<K>,
-    /// When each item of `ready` was added.
-    added: HashMap<K, Duration>,
+    ready: Ready<K>,
     processing: HashMap<K, InWork>,
     /// How many items of `processing` were added again.
     again: usize,
@@ -38,8 +39,8 @@ pub struct Queue<K> {
 /// An item that a worker processes.
 struct InWork {
     since: Duration,
-    /// When it was added again.
-    again: Option<Duration>,
+    /// When it was added again, and how urgently.
+    again: Option<(Duration, Priority)>,
 }
 
 #[derive(Default)]
@@ -55,8 +56,7 @@ impl<K: Hash + Eq + Clone + 'static> Queue<K> {
     #[must_use]
     pub fn new(limiter: impl RateLimiter<K>) -> Self {
         Self {
-            ready: VecDeque::new(),
-            added: HashMap::new(),
+            ready: Ready::new(),
             processing: HashMap::new(),
             again: 0,
             delays: Delays::new(),
@@ -68,19 +68,28 @@ impl<K: Hash + Eq + Clone + 'static> Queue<K> {
 
     /// Adds an item, unless it is queued already, or the queue is shutting down.
     pub fn add(&mut self, now: Duration, item: K) {
-        if self.is_shutting_down || self.added.contains_key(&item) {
+        self.add_with_priority(now, item, Priority::Normal);
+    }
+
+    /// Adds an item with a priority. One that is queued already, or will be again, keeps the higher
+    /// of both priorities. Delayed items come with normal priority at their time.
+    pub fn add_with_priority(&mut self, now: Duration, item: K, priority: Priority) {
+        if self.is_shutting_down || self.ready.raise(&item, priority) {
             return;
         }
-        if let Some(in_work) = self.processing.get_mut(&item) {
-            if in_work.again.is_none() {
-                in_work.again = Some(now);
+        let Some(in_work) = self.processing.get_mut(&item) else {
+            self.counted.adds += 1;
+            self.ready.push(now, item, priority);
+            return;
+        };
+        match &mut in_work.again {
+            Some((_, asked)) => *asked = priority.max(*asked),
+            again => {
+                *again = Some((now, priority));
                 self.again += 1;
                 self.counted.adds += 1;
             }
-            return;
         }
-        self.counted.adds += 1;
-        self.push(now, item);
     }
 
     /// Adds an item once `delay` has passed. An item that is already delayed keeps the earlier
@@ -130,10 +139,8 @@ impl<K: Hash + Eq + Clone + 'static> Queue<K> {
 
     /// Hands out the next item (client-go's `Get`). [`done`](Self::done) must be called for it.
     pub(crate) fn take(&mut self, now: Duration) -> Option<K> {
-        let item = self.ready.pop_front()?;
-        if let Some(added) = self.added.remove(&item) {
-            self.counted.queue_duration.observe(now.saturating_sub(added));
-        }
+        let (item, added) = self.ready.pop()?;
+        self.counted.queue_duration.observe(now.saturating_sub(added));
         self.processing.insert(item.clone(), InWork { since: now, again: None });
         Some(item)
     }
@@ -143,9 +150,9 @@ impl<K: Hash + Eq + Clone + 'static> Queue<K> {
     pub fn done(&mut self, now: Duration, item: &K) {
         let Some((item, in_work)) = self.processing.remove_entry(item) else { return };
         self.counted.work_duration.observe(now.saturating_sub(in_work.since));
-        if let Some(added) = in_work.again {
+        if let Some((added, priority)) = in_work.again {
             self.again -= 1;
-            self.push(added, item);
+            self.ready.push(added, item, priority);
         }
     }
 
@@ -159,7 +166,7 @@ impl<K: Hash + Eq + Clone + 'static> Queue<K> {
     /// Whether no item is queued.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.ready.is_empty()
+        self.len() == 0
     }
 
     /// The number of delayed items.
@@ -183,7 +190,7 @@ impl<K: Hash + Eq + Clone + 'static> Queue<K> {
     /// Whether no item will be handed out any more. Once true, it stays true.
     #[must_use]
     pub(crate) fn is_over(&self) -> bool {
-        self.is_shutting_down && self.ready.is_empty() && self.again == 0
+        self.is_shutting_down && self.is_empty() && self.again == 0
     }
 
     /// Whether no item will be handed out any more and none is being processed. Once true, it stays
@@ -199,6 +206,7 @@ impl<K: Hash + Eq + Clone + 'static> Queue<K> {
         let in_work = || self.processing.values().map(|in_work| now.saturating_sub(in_work.since));
         Metrics {
             depth: self.ready.len() + self.again,
+            depth_low: self.ready.low(),
             adds: self.counted.adds,
             retries: self.counted.retries,
             queue_duration: self.counted.queue_duration.clone(),
@@ -206,11 +214,6 @@ impl<K: Hash + Eq + Clone + 'static> Queue<K> {
             unfinished_work: in_work().fold(Duration::ZERO, Duration::saturating_add),
             longest_running_processor: in_work().max().unwrap_or_default(),
         }
-    }
-
-    fn push(&mut self, added: Duration, item: K) {
-        self.added.insert(item.clone(), added);
-        self.ready.push_back(item);
     }
 }
 

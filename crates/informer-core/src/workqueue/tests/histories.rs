@@ -9,6 +9,7 @@ use super::*;
 #[derive(Debug, Clone)]
 enum Step {
     Add(u8),
+    AddLow(u8),
     AddAfter(u8, u64),
     Pass(u64),
     Take,
@@ -22,6 +23,7 @@ enum Step {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         6 => (0u8..6).prop_map(Step::Add),
+        6 => (0u8..6).prop_map(Step::AddLow),
         5 => (0u8..6, 0u64..20).prop_map(|(item, delay)| Step::AddAfter(item, delay)),
         4 => (0u64..15).prop_map(Step::Pass),
         8 => Just(Step::Take),
@@ -42,8 +44,13 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 /// Each item's state by itself, and the order of those that wait.
 #[derive(Default)]
 struct Model {
+    /// Those of normal priority, and those of low priority.
     order: Vec<u8>,
-    in_work: BTreeMap<u8, bool>,
+    low: Vec<u8>,
+    /// How many of normal priority were handed out since one of low priority waits.
+    passed: u32,
+    /// With which priority each is to come again.
+    in_work: BTreeMap<u8, Option<Priority>>,
     delayed: Vec<(u64, u8)>,
     is_shutting_down: bool,
     adds: u64,
@@ -51,18 +58,38 @@ struct Model {
 }
 
 impl Model {
-    fn add(&mut self, item: u8) {
-        if self.is_shutting_down
-            || self.order.contains(&item)
-            || self.in_work.get(&item) == Some(&true)
-        {
+    fn add(&mut self, item: u8, priority: Priority) {
+        if self.is_shutting_down || self.order.contains(&item) {
             return;
         }
-        self.adds += 1;
-        match self.in_work.get_mut(&item) {
-            Some(again) => *again = true,
-            None => self.order.push(item),
+        if let Some(at) = self.low.iter().position(|&waits| waits == item) {
+            if priority == Priority::Normal {
+                self.low.remove(at);
+                self.order.push(item);
+            }
+            return;
         }
+        match self.in_work.get_mut(&item) {
+            Some(again) => {
+                self.adds += u64::from(again.is_none());
+                *again = (*again).max(Some(priority));
+            }
+            None => {
+                self.adds += 1;
+                self.push(item, priority);
+            }
+        }
+    }
+
+    fn push(&mut self, item: u8, priority: Priority) {
+        match priority {
+            Priority::Normal => self.order.push(item),
+            Priority::Low => self.low.push(item),
+        }
+    }
+
+    fn waiting(&self) -> usize {
+        self.order.len() + self.low.len()
     }
 
     fn add_after(&mut self, now: u64, item: u8, delay: u64) {
@@ -71,7 +98,7 @@ impl Model {
         }
         self.retries += 1;
         if delay == 0 {
-            return self.add(item);
+            return self.add(item, Priority::Normal);
         }
         let deadline = now + delay;
         match self.delayed.iter().position(|&(_, waits)| waits == item) {
@@ -87,22 +114,24 @@ impl Model {
         self.delayed.sort_by_key(|&(deadline, _)| deadline);
         let due = self.delayed.iter().take_while(|&&(deadline, _)| deadline <= now).count();
         for (_, item) in self.delayed.drain(..due).collect::<Vec<_>>() {
-            self.add(item);
+            self.add(item, Priority::Normal);
         }
     }
 
     fn take(&mut self) -> Option<u8> {
-        if self.order.is_empty() {
+        if self.waiting() == 0 {
             return None;
         }
-        let item = self.order.remove(0);
-        assert!(self.in_work.insert(item, false).is_none(), "two workers have {item}");
+        let is_low = self.order.is_empty() || self.passed == 9 && !self.low.is_empty();
+        let item = if is_low { self.low.remove(0) } else { self.order.remove(0) };
+        self.passed = if is_low || self.low.is_empty() { 0 } else { self.passed + 1 };
+        assert!(self.in_work.insert(item, None).is_none(), "two workers have {item}");
         Some(item)
     }
 
     fn done(&mut self, item: u8) {
-        if self.in_work.remove(&item) == Some(true) {
-            self.order.push(item);
+        if let Some(Some(priority)) = self.in_work.remove(&item) {
+            self.push(item, priority);
         }
     }
 }
@@ -118,15 +147,16 @@ proptest! {
         let check = |queue: &mut Queue<u8>, model: &mut Model, now: u64| {
             queue.advance(ms(now));
             model.advance(now);
-            prop_assert_eq!(queue.len(), model.order.len());
+            prop_assert_eq!(queue.len(), model.waiting());
             prop_assert_eq!(queue.delayed(), model.delayed.len());
             let next = model.delayed.iter().map(|&(deadline, _)| ms(deadline)).min();
             prop_assert_eq!(queue.next_deadline(), next);
-            let again = model.in_work.values().filter(|again| **again).count();
+            let again = model.in_work.values().filter(|again| again.is_some()).count();
             let metrics = queue.metrics(ms(now));
             prop_assert_eq!((metrics.adds, metrics.retries), (model.adds, model.retries));
-            prop_assert_eq!(metrics.depth, model.order.len() + again);
-            let is_over = model.is_shutting_down && model.order.is_empty() && again == 0;
+            prop_assert_eq!(metrics.depth, model.waiting() + again);
+            prop_assert_eq!(metrics.depth_low, model.low.len());
+            let is_over = model.is_shutting_down && model.waiting() == 0 && again == 0;
             prop_assert_eq!(queue.is_over(), is_over);
             prop_assert_eq!(queue.is_drained(), is_over && model.in_work.is_empty());
             // All that was added was handed out, or will be.
@@ -139,7 +169,11 @@ proptest! {
             match step {
                 Step::Add(item) => {
                     queue.add(ms(now), item);
-                    model.add(item);
+                    model.add(item, Priority::Normal);
+                }
+                Step::AddLow(item) => {
+                    queue.add_with_priority(ms(now), item, Priority::Low);
+                    model.add(item, Priority::Low);
                 }
                 Step::AddAfter(item, delay) => {
                     queue.add_after(ms(now), item, ms(delay));

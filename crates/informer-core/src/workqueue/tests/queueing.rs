@@ -39,6 +39,41 @@ fn done_with_an_item_that_nobody_has_does_nothing() {
 }
 
 #[test]
+fn an_item_of_low_priority_waits_for_all_others_and_not_for_ever() {
+    let mut queue = queue();
+    let low = ["l0", "l1", "l2"];
+    low.map(|item| queue.add_with_priority(NOW, item, Priority::Low));
+    let taken: Vec<_> = (0..22)
+        .map(|_| {
+            queue.add(NOW, "n");
+            let item = queue.take(NOW).expect("an item");
+            queue.done(NOW, &item);
+            item
+        })
+        .collect();
+    let at = |item| taken.iter().position(|taken| *taken == item);
+    assert_eq!(low.map(at), [Some(9), Some(19), None], "{taken:?}");
+}
+
+#[test]
+fn an_item_of_low_priority_that_is_added_normally_is_promoted() {
+    let mut queue = queue();
+    ["a", "b", "c"].map(|item| queue.add_with_priority(NOW, item, Priority::Low));
+    queue.add(NOW, "d");
+    queue.add(NOW, "c");
+    queue.add_with_priority(NOW, "d", Priority::Low);
+    assert_eq!((queue.len(), queue.metrics(NOW).depth_low, queue.metrics(NOW).adds), (4, 2, 4));
+    let taken: Vec<_> = std::iter::from_fn(|| queue.take(NOW)).collect();
+    assert_eq!(taken, ["d", "c", "a", "b"]);
+    // While it is in work, too.
+    queue.add_with_priority(NOW, "b", Priority::Low);
+    queue.add_with_priority(NOW, "a", Priority::Low);
+    queue.add(NOW, "a");
+    ["b", "a"].map(|item| queue.done(NOW, &item));
+    assert_eq!((queue.take(NOW), queue.take(NOW)), (Some("a"), Some("b")));
+}
+
+#[test]
 fn after_shutdown_what_was_added_is_handed_out_and_nothing_more_is_taken() {
     let mut queue = queue();
     queue.add(NOW, "a");
