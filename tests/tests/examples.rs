@@ -28,19 +28,19 @@ const SOON: Duration = Duration::from_secs(30);
 fn every_example_is_run_here_and_fits_on_a_page() -> anyhow::Result<()> {
     let run = [
         "any_resource_gateway",
-        "controller", // in `controllers/example.rs`
         "deploy_gateway",
         "list_after_sync",
         "pod_printer",
         "pods_by_node",
         "quickstart",
+        "workqueue", // in `controllers/example.rs`
     ];
     let sources = sources()?;
     let names: Vec<_> = sources.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, run);
     for (name, source) in &sources {
         let lines = source.lines().count();
-        let most = if name == "controller" { 260 } else { 80 };
+        let most = if name == "workqueue" { 260 } else { 80 };
         ensure!(lines <= most, "{name}.rs has {lines} lines");
     }
     Ok(())

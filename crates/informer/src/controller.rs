@@ -1,228 +1,313 @@
-//! A reflector and a queue with a process function of one's own, and the informer with a single
-//! handler.
+//! Controllers: a reconcile loop on shared informers.
+//!
+//! A [`Controller`] calls one function, `reconcile`, for each object of a kind: after the first
+//! list, when the object changes, when something that belongs to it changes, when it asks for it,
+//! and again after a failure. The function makes the world as the object wants it. It is not told
+//! what has changed; it looks at what is.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//! use informer::controller::{Action, Context, Controller};
+//! use informer::{SharedInformer, SharedInformerFactory};
+//! use k8s_openapi::api::apps::v1::ReplicaSet;
+//! use k8s_openapi::api::core::v1::Pod;
+//!
+//! struct State { pods: SharedInformer<Pod> }
+//!
+//! async fn reconcile(set: Arc<ReplicaSet>, ctx: Context<State>) -> anyhow::Result<Action> {
+//!     let own = ctx.owned(&ctx.state().pods)?; // what the store shows of its Pods
+//!     // … make the world as `set` says
+//! #   _ = (set, own);
+//!     Ok(Action::requeue_after(Duration::from_secs(300)))
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> anyhow::Result<()> {
+//! # let server = informer_testkit::TestServer::start().await?;
+//! # let client = server.client()?;
+//! let factory = SharedInformerFactory::builder(client.clone()).build();
+//! let (sets, pods) = (factory.informer::<ReplicaSet>()?, factory.informer::<Pod>()?);
+//! let controller = Controller::new(client, &sets).owns(&pods).concurrency(4);
+//! # let shutdown_signal = async || ();
+//! controller.graceful_shutdown_on(shutdown_signal()).run(reconcile, State { pods }).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What is promised
+//! - No object is reconciled twice at a time, and no change stays unreconciled: what changes during
+//!   a reconcile is followed by another.
+//! - A reconcile sees an object that is in the informer's store. When the object is gone, nothing
+//!   is called any more and the key is forgotten: what must be done before that is done under a
+//!   finalizer. (controller-runtime calls the reconciler, which finds nothing.) An object that was
+//!   deleted and created again under its name is reconciled as the new one; what the old one left
+//!   behind has another owner's UID.
+//! - A reconcile that fails, panics, or takes longer than
+//!   [`reconcile_timeout`](Controller::reconcile_timeout) comes again as the
+//!   [rate limiter](Controller::rate_limiter) says: later each time, for each object and for all
+//!   together.
+//! - Changes come before the first list and before resyncs, which are added with
+//!   [low priority](crate::workqueue::Priority::Low); of ten reconciles one is of low priority
+//!   while any waits, so that none waits for ever.
+//! - It starts when all its informers have synced, and says in its
+//!   [status](ControllerHandle::status), and after 5 s in the log, what it waits for.
+//!
+//! # Sharing
+//! A controller takes its informers from a factory, and opens no watch of its own: five controllers
+//! over Pods are one watch and one store. Informers may be of any representation: `Lazy`, metadata
+//! only, a struct of your own; what a controller needs of the metadata, [`HasMetadata`] reads.
+//!
+//! # Events
+//! Kubernetes Events are written with kube-runtime's `Recorder`, if you want them: it needs nothing
+//! but a client and a reference to the object, and what it writes need not be waited for.
+
+mod action;
+mod context;
+mod handle;
+mod meter;
+mod metrics;
+mod predicate;
+#[cfg(feature = "prometheus-client")]
+mod prometheus;
+mod run;
+mod shared;
+mod signals;
+mod source;
+mod status;
+mod worker;
 
 use std::fmt;
+use std::future::pending;
+use std::panic::Location;
+use std::sync::Arc;
 use std::time::Duration;
 
-use informer_core::fan_out::{RegistrationQueue, resync_period};
-use informer_core::{Delta, DeltaQueue, Pipeline};
-use tokio::time::Instant;
+use futures_util::future::BoxFuture;
+use informer_core::ObjectKey;
+use kube::Client;
 
-use crate::handler::EventHandler;
-use crate::options::InformerOptions;
-use crate::reflector::{Phase, Reflector, Report, Sink};
-use crate::source::ListWatch;
-use crate::store::Reader;
-use crate::{Resource, ResourceVersion, Uid};
+use crate::workqueue::{MaxOfLimiter, RateLimiter, default_limiter};
+use crate::{HasMetadata, SharedInformer};
 
-/// Pops deltas in order and hands them to a function of one's own (client-go's `Controller` with
-/// `Config`). For those who need neither store nor fan-out, or bring their own.
-///
-/// # Examples
-/// ```
-/// use informer::source::KubeSource;
-/// use informer::{Controller, Delta, InformerOptions, Resource, Scope};
-/// use k8s_openapi::api::core::v1::Pod;
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> anyhow::Result<()> {
-/// # let server = informer_testkit::TestServer::start().await?;
-/// # let client = server.client()?;
-/// # server.cluster().load(informer_testkit::generate::pods(3))?;
-/// let source = KubeSource::new(client, Resource::of::<Pod>(), Scope::all());
-/// let controller = Controller::new(source, Resource::of::<Pod>(), InformerOptions::<Pod>::new());
-/// let (done, mut finished) = tokio::sync::mpsc::channel(1);
-/// let mut listed = 0;
-/// let process = move |delta: Delta<Pod>| match delta {
-///     Delta::Listed(_) => listed += 1,
-///     Delta::ReplaceFinished { .. } => _ = done.try_send(listed),
-///     _ => {}
-/// };
-/// tokio::select! {
-///     () = controller.run(process) => unreachable!("a controller runs until it is dropped"),
-///     listed = finished.recv() => assert_eq!(listed, Some(3)),
-/// }
-/// # Ok(())
-/// # }
-/// ```
-pub struct Controller<T, S> {
-    reflector: Reflector<T, S>,
-    resync: Option<Duration>,
+pub use action::Action;
+pub use context::Context;
+pub use handle::ControllerHandle;
+pub use metrics::{ControllerMetrics, ReconcileTimes, ReconcileTotals};
+pub use predicate::{Predicate, annotations_changed, generation_changed, labels_changed};
+#[cfg(feature = "prometheus-client")]
+pub use prometheus::ControllerCollector;
+pub use run::RunError;
+pub use signals::shutdown_signal;
+pub use status::{ControllerPhase, ControllerStatus, FailedReconcile, RunningReconcile};
+
+use shared::Shared;
+use source::{Source, Watch};
+
+/// How long running reconciles have for their end: less than the 30 s after which a kubelet kills
+/// a container.
+const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(25);
+
+/// Reconciles the objects of a kind (controller-runtime's and kube-runtime's `Controller`): see the
+/// [module](self).
+pub struct Controller<T> {
+    objects: SharedInformer<T>,
+    filter: Option<Predicate<T>>,
+    others: Vec<Arc<dyn Source>>,
+    settings: Settings,
+    shared: Arc<Shared>,
 }
 
-/// An informer with a single handler and a store, which runs in the caller's task (client-go's
-/// `NewInformer`). The handler is called inline: while it runs, nothing is read from the server.
-///
-/// # Examples
-/// ```
-/// use informer::source::KubeSource;
-/// use informer::{EventHandler, Informer, InformerOptions, Resource, Scope};
-/// use k8s_openapi::api::core::v1::Pod;
-///
-/// struct Announce(tokio::sync::mpsc::UnboundedSender<String>);
-///
-/// impl EventHandler<Pod> for Announce {
-///     fn on_add(&mut self, pod: &std::sync::Arc<Pod>, _initial: bool) {
-///         _ = self.0.send(pod.metadata.name.clone().unwrap_or_default());
-///     }
-/// }
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> anyhow::Result<()> {
-/// # let server = informer_testkit::TestServer::start().await?;
-/// # let client = server.client()?;
-/// # server.cluster().load(informer_testkit::generate::pods(1))?;
-/// let source = KubeSource::new(client, Resource::of::<Pod>(), Scope::all());
-/// let informer = Informer::new(source, Resource::of::<Pod>(), InformerOptions::<Pod>::new());
-/// let store = informer.store();
-/// let (sender, mut names) = tokio::sync::mpsc::unbounded_channel();
-/// tokio::select! {
-///     () = informer.run(Announce(sender)) => unreachable!("an informer runs until it is dropped"),
-///     Some(name) = names.recv() => assert!(store.snapshot().iter().any(|pod| pod.key.name() == name)),
-/// }
-/// # Ok(())
-/// # }
-/// ```
-pub struct Informer<T, S> {
-    reflector: Reflector<T, S>,
-    resync: Option<Duration>,
-    pipeline: Pipeline<T>,
-    epoch: Instant,
+/// What does not depend on the objects.
+struct Settings {
+    client: Client,
+    name: String,
+    limiter: MaxOfLimiter<ObjectKey>,
+    concurrency: usize,
+    timeout: Option<Duration>,
+    shutdown: BoxFuture<'static, ()>,
+    shutdown_deadline: Duration,
 }
 
-impl<T: Send + Sync + 'static, S: ListWatch> Controller<T, S> {
-    /// A controller of what `list_watch` lists, which holds `resource`. With a resync in the
-    /// options, a [`Delta::Sync`] comes that often, at most once a second (G8).
-    pub fn new(list_watch: S, resource: Resource, options: InformerOptions<T>) -> Self {
-        let resync = options.resync.and_then(resync_period);
-        Self { reflector: Reflector::new(list_watch, resource, options), resync }
+impl<T: Send + Sync + 'static> Controller<T> {
+    /// A controller of the objects that `informer` holds, in whatever representation. What
+    /// reconciles write goes through `client`.
+    ///
+    /// It is called after the kind in lower case, works on one object at a time, with the delays of
+    /// client-go's controllers after failures.
+    #[must_use]
+    pub fn new(client: Client, informer: &SharedInformer<T>) -> Self {
+        let settings = Settings {
+            client,
+            name: informer.resource().kind.to_lowercase(),
+            limiter: default_limiter(),
+            concurrency: 1,
+            timeout: None,
+            shutdown: Box::pin(pending()),
+            shutdown_deadline: SHUTDOWN_DEADLINE,
+        };
+        let (objects, shared) = (informer.clone(), Arc::new(Shared::new()));
+        Self { objects, filter: None, others: Vec::new(), settings, shared }
     }
 
-    /// Hands every delta to `process`, in order, for ever. A list comes as
-    /// [`ReplaceStarted`](Delta::ReplaceStarted), one [`Listed`](Delta::Listed) per object, and
-    /// [`ReplaceFinished`](Delta::ReplaceFinished); without a store to ask, every object of a
-    /// relist is decoded.
+    /// Lets only events of the reconciled objects through that pass; by default all do. A second
+    /// filter is one more that events have to pass. The first list passes filters of changes, such
+    /// as [`generation_changed`].
+    #[must_use]
+    pub fn filter(mut self, filter: Predicate<T>) -> Self {
+        self.filter = Some(match self.filter {
+            Some(other) => other.and(filter),
+            None => filter,
+        });
+        self
+    }
+
+    /// Reconciles the owner that controls an object, when the object changes or is gone: the owner
+    /// whose reference says `controller: true`, of the reconciled group and kind. When an object
+    /// changes hands, both owners are reconciled. Reconciles find the objects with
+    /// [`Context::owned`], by an index which this adds.
+    #[must_use]
+    #[track_caller]
+    pub fn owns<U: HasMetadata + Send + Sync + 'static>(
+        self,
+        informer: &SharedInformer<U>,
+    ) -> Self {
+        let owner = self.objects.resource().clone();
+        self.and(Watch::owners(informer, None, owner))
+    }
+
+    /// [`owns`](Self::owns), for the events that pass a filter.
+    #[must_use]
+    #[track_caller]
+    pub fn owns_with<U: HasMetadata + Send + Sync + 'static>(
+        self,
+        informer: &SharedInformer<U>,
+        filter: Predicate<U>,
+    ) -> Self {
+        let owner = self.objects.resource().clone();
+        self.and(Watch::owners(informer, Some(filter), owner))
+    }
+
+    /// Reconciles what `map` returns for an object that changes or is gone, in an [`Option`], a
+    /// [`Vec`] or the like. Of an update both states are asked; of a delete what was last known,
+    /// too. `map` may read listers, and must not block.
+    #[must_use]
+    #[track_caller]
+    pub fn watches<U: Send + Sync + 'static, I: IntoIterator<Item = ObjectKey>>(
+        self,
+        informer: &SharedInformer<U>,
+        map: impl Fn(&U) -> I + Send + Sync + 'static,
+    ) -> Self {
+        self.and(Watch::mapped(informer, None, map))
+    }
+
+    /// [`watches`](Self::watches), for the events that pass a filter.
+    #[must_use]
+    #[track_caller]
+    pub fn watches_with<U: Send + Sync + 'static, I: IntoIterator<Item = ObjectKey>>(
+        self,
+        informer: &SharedInformer<U>,
+        filter: Predicate<U>,
+        map: impl Fn(&U) -> I + Send + Sync + 'static,
+    ) -> Self {
+        self.and(Watch::mapped(informer, Some(filter), map))
+    }
+
+    fn and(mut self, source: impl Source + 'static) -> Self {
+        self.others.push(Arc::new(source));
+        self
+    }
+
+    /// The name in logs, status and metrics, where it tells controllers apart.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.settings.name = name.into();
+        self
+    }
+
+    /// How many objects are reconciled at a time, at least one.
+    #[must_use]
+    pub fn concurrency(mut self, reconciles: usize) -> Self {
+        self.settings.concurrency = reconciles.max(1);
+        self
+    }
+
+    /// When failed reconciles are tried again; by default as those of client-go's controllers
+    /// ([`default_limiter`]).
+    #[must_use]
+    pub fn rate_limiter(mut self, limiter: impl RateLimiter<ObjectKey>) -> Self {
+        self.settings.limiter = MaxOfLimiter::new().and(limiter);
+        self
+    }
+
+    /// Cancels a reconcile that takes longer, and tries it again as after a failure. Without this a
+    /// reconcile may take as long as it likes.
+    #[must_use]
+    pub fn reconcile_timeout(mut self, most: Duration) -> Self {
+        self.settings.timeout = Some(most);
+        self
+    }
+
+    /// Ends the controller when `signal` resolves, such as [`shutdown_signal`]: no more reconcile
+    /// begins, and those that run may end within the
+    /// [deadline](Self::graceful_shutdown_deadline).
+    #[must_use]
+    pub fn graceful_shutdown_on(
+        mut self,
+        signal: impl Future<Output = ()> + Send + 'static,
+    ) -> Self {
+        self.settings.shutdown = Box::pin(signal);
+        self
+    }
+
+    /// How long running reconciles have for their end; 25 s by default.
+    #[must_use]
+    pub fn graceful_shutdown_deadline(mut self, deadline: Duration) -> Self {
+        self.settings.shutdown_deadline = deadline;
+        self
+    }
+
+    /// A handle, for status and metrics.
+    #[must_use]
+    pub fn handle(&self) -> ControllerHandle {
+        ControllerHandle(Arc::clone(&self.shared))
+    }
+
+    /// Starts the informers, waits until all have synced, and reconciles until the
+    /// [signal](Self::graceful_shutdown_on) comes. `state` is what reconciles share
+    /// ([`Context::state`]).
+    ///
+    /// The informers are their factory's, and go on after the controller. Shut the factory down
+    /// after it, not before: a controller without its informers ends with an error.
+    ///
+    /// # Errors
+    /// [`RunError::Informer`] if an informer cannot be used or has stopped;
+    /// [`RunError::Cancelled`] if reconciles had to be cancelled at the deadline of the shutdown.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
     ///
     /// # Cancel safety
-    /// Dropping the future stops the controller between two deltas.
-    pub async fn run(self, process: impl FnMut(Delta<T>) + Send) {
-        self.reflector.run(Process { process, resync: self.resync, due: self.resync }).await;
+    /// Dropping the future ends the controller at once, and cancels running reconciles where they
+    /// wait.
+    #[track_caller]
+    pub fn run<S, F, R, E>(
+        self,
+        reconcile: F,
+        state: S,
+    ) -> impl Future<Output = Result<(), RunError>> + Send
+    where
+        S: Send + Sync + 'static,
+        F: Fn(Arc<T>, Context<S>) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Action, E>> + Send + 'static,
+        E: fmt::Display + Send + 'static,
+    {
+        run::run(self, reconcile, state, Location::caller())
     }
 }
 
-struct Process<F> {
-    process: F,
-    resync: Option<Duration>,
-    due: Option<Duration>,
-}
-
-impl<T: Send + Sync + 'static, F: FnMut(Delta<T>) + Send> Sink<T> for Process<F> {
-    fn deliver(&mut self, now: Duration, deltas: &mut DeltaQueue<T>) {
-        for delta in deltas.pop_batch(usize::MAX) {
-            if matches!(delta, Delta::Sync) {
-                self.due = self.resync.map(|period| now + period);
-            }
-            (self.process)(delta);
-        }
-    }
-
-    fn next_sync(&self) -> Option<Duration> {
-        self.due
-    }
-
-    fn report(&mut self, report: Report<'_>) {
-        log(&report);
-    }
-}
-
-impl<T: Send + Sync + 'static, S: ListWatch> Informer<T, S> {
-    /// An informer of what `list_watch` lists, which holds `resource`.
-    #[expect(clippy::needless_pass_by_value, reason = "as all constructors take it")]
-    pub fn new(list_watch: S, resource: Resource, options: InformerOptions<T>) -> Self {
-        let (resync, epoch) = (options.resync, Instant::now());
-        let reflector = Reflector::on_clock(list_watch, &resource, options, epoch);
-        Self { reflector, resync, pipeline: Pipeline::new(), epoch }
-    }
-
-    /// The store, to take snapshots from; it outlives the informer.
-    pub fn store(&self) -> Reader<T> {
-        self.pipeline.reader()
-    }
-
-    /// Calls `handler` with every event, for ever.
-    ///
-    /// # Cancel safety
-    /// Dropping the future stops the informer between two events.
-    pub async fn run(mut self, handler: impl EventHandler<T>) {
-        let (_, queue) =
-            self.pipeline.register(self.epoch.elapsed(), usize::MAX, self.resync, || {});
-        let sink = Inline { pipeline: self.pipeline, queue, handler };
-        self.reflector.run(sink).await;
-    }
-}
-
-struct Inline<T, H> {
-    pipeline: Pipeline<T>,
-    queue: RegistrationQueue<T>,
-    handler: H,
-}
-
-impl<T: Send + Sync + 'static, H: EventHandler<T>> Sink<T> for Inline<T, H> {
-    fn deliver(&mut self, now: Duration, deltas: &mut DeltaQueue<T>) {
-        if deltas.is_empty() {
-            return;
-        }
-        self.pipeline.apply(now, deltas.pop_batch(usize::MAX));
-        loop {
-            let events = self.queue.lock().take(64);
-            if events.is_empty() {
-                return;
-            }
-            for event in events.iter() {
-                self.handler.on_event(event);
-            }
-        }
-    }
-
-    fn held(
-        &self,
-        namespace: &str,
-        name: &str,
-        uid: &Uid,
-        version: &ResourceVersion,
-    ) -> crate::reflector::Held {
-        self.pipeline.held(namespace, name, uid, version)
-    }
-
-    fn next_sync(&self) -> Option<Duration> {
-        self.pipeline.next_resync()
-    }
-
-    fn report(&mut self, report: Report<'_>) {
-        log(&report);
-    }
-}
-
-/// Nobody else would hear of it.
-fn log(report: &Report<'_>) {
-    match report {
-        Report::Failed { phase: Phase::List, failure } => tracing::warn!("{failure}"),
-        Report::Failed { phase, failure } => tracing::debug!(%phase, "{failure}"),
-        Report::Undecodable { key, why } => {
-            tracing::warn!(phase = %why.phase, "{key}: {}", why.cause)
-        }
-        _ => {}
-    }
-}
-
-impl<T, S> fmt::Debug for Controller<T, S> {
+impl<T> fmt::Debug for Controller<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Controller").field("reflector", &self.reflector).finish_non_exhaustive()
-    }
-}
-
-impl<T, S> fmt::Debug for Informer<T, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Informer").field("reflector", &self.reflector).finish_non_exhaustive()
+        f.debug_struct("Controller").field("name", &self.settings.name).finish_non_exhaustive()
     }
 }

@@ -47,9 +47,11 @@
 //!   index.
 //! - [`Representation`] is the seam where bytes become objects: typed kinds, `DynamicObject`,
 //!   metadata only, or a struct of your own with just the fields you use.
-//! - [`Reflector`](reflector::Reflector), [`Controller`] and [`Informer`] are for use alone, each
-//!   with any [`ListWatch`](source::ListWatch) as its source.
-//! - [`workqueue`] takes keys from events to the workers of a controller.
+//! - [`Controller`] reconciles: the objects of a kind, one at a time, each time something about them
+//!   changes, and never from a copy older than its own writes.
+//! - [`workqueue`] takes keys from events to workers of your own.
+//! - [`Reflector`](reflector::Reflector), [`reflector::Controller`] and [`Informer`] are for use
+//!   alone, each with any [`ListWatch`](source::ListWatch) as its source.
 //! - [`leader_election`] lets one of several replicas act.
 //! - [`discovery`] knows what resources the server has.
 //!
@@ -82,7 +84,8 @@
 //! [`manual`].
 //!
 //! # Features and versions
-//! One feature, off by default: `prometheus-client` adds [`workqueue`]'s collector. The library
+//! One feature, off by default: `prometheus-client` adds the collectors of [`controller`] and
+//! [`workqueue`]. The library
 //! chooses neither a Kubernetes version (enable one of k8s-openapi's features in your binary) nor
 //! TLS (enable kube's).
 
@@ -93,7 +96,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-mod controller;
+pub mod controller;
 pub mod decode;
 pub mod discovery;
 mod error;
@@ -106,6 +109,7 @@ mod lazy;
 pub mod leader_election;
 mod lister;
 pub mod manual;
+mod metadata;
 mod metadata_only;
 mod options;
 pub mod reflector;
@@ -120,12 +124,13 @@ mod shared;
 mod shared_informer;
 mod sink;
 pub mod source;
+mod standalone;
 mod status;
 mod stopping;
 pub mod store;
 pub mod workqueue;
 
-pub use controller::{Controller, Informer};
+pub use controller::Controller;
 pub use error::{Error, Missing, NotReached, NotSynced, UnknownResource};
 pub use events::EventStream;
 pub use factory::{ForResource, SharedInformerFactory, SharedInformerFactoryBuilder};
@@ -139,6 +144,7 @@ pub use informer_core::{
 pub use informer_core::{Tombstone, Uid, UpdateReason};
 pub use lazy::Lazy;
 pub use lister::{Lister, NamespaceLister};
+pub use metadata::HasMetadata;
 pub use metadata_only::MetadataOnly;
 pub use options::{InformerOptions, TransformError};
 pub use registration::{Registration, Removal};
@@ -146,6 +152,7 @@ pub use representation::Representation;
 pub use resource::{Resource, Scope, ScopeKind, TypedResource};
 pub use selection::Selection;
 pub use shared_informer::SharedInformer;
+pub use standalone::Informer;
 pub use status::{
     Counters, InformerState, RecentError, RegistrationStatus, StaleObject, Status, StatusStream,
     StopCause,

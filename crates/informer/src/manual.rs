@@ -7,6 +7,7 @@
 //! | [`proof`] | which tests show it, on which server, and which planted bugs they catch |
 //! | [`from_client_go`] | coming from Go: what is called how here, and what behaves differently |
 //! | [`from_kube_rs`] | coming from `kube::runtime`: what replaces `watcher`, `reflector` and `Store` |
+//! | [`from_controllers`] | coming from kube-runtime's or controller-runtime's `Controller` |
 //! | [`failure_modes`] | what goes wrong, what the status says then, what to do |
 //! | [`sizing`] | what a cache costs, and how to make it cost less |
 //! | [`read_your_writes`] | acting on a cache that is a moment behind |
@@ -26,6 +27,9 @@ pub mod from_client_go {}
 
 #[doc = include_str!("manual/from_kube_rs.md")]
 pub mod from_kube_rs {}
+
+#[doc = include_str!("manual/from_controllers.md")]
+pub mod from_controllers {}
 
 #[doc = include_str!("manual/failure_modes.md")]
 pub mod failure_modes {}

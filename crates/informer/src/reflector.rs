@@ -5,6 +5,7 @@
 //! alone: a sink can be anything.
 
 mod alarm;
+mod controller;
 mod decoder;
 mod driver;
 
@@ -20,6 +21,8 @@ use crate::{Resource, Scope};
 
 pub use informer_core::ingest::{Held, Phase, Report, Sink, Undecodable};
 
+pub use controller::Controller;
+pub(crate) use controller::log;
 pub(crate) use decoder::{Identity, ObjectDecoder, identity_of};
 
 /// Keeps a [`Sink`] equal to a collection (client-go's `Reflector`).

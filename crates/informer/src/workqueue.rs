@@ -42,7 +42,8 @@
 //!     Ok(())
 //! }
 //! ```
-//! The example `controller` of this crate is a whole one: owners, status, conflicts.
+//! The example `workqueue` of this crate is a whole one: owners, status, conflicts. A
+//! [`Controller`](crate::Controller) does most of that by itself.
 //!
 //! # Deleted objects
 //! [`Enqueue`] takes keys from events, and owners from the last known state of what is gone, so
@@ -83,19 +84,23 @@ use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 pub use enqueue::Enqueue;
+pub(crate) use enqueue::{each_state, owner_key, priority_of};
 pub use informer_core::workqueue::{
     BucketLimiter, ExponentialLimiter, FastSlowLimiter, Histogram, MaxOfLimiter, MaxWaitLimiter,
-    Metrics, RateLimiter, default_limiter,
+    Metrics, Priority, RateLimiter, default_limiter,
 };
 pub use item::Item;
 #[cfg(feature = "prometheus-client")]
 pub use prometheus::WorkQueueCollector;
+pub(crate) use workers::brief;
 
 /// A queue of keys to work on, shared by those who add and those who work. A handle: cloning is
 /// cheap, and all clones are the same queue.
 ///
 /// - Keys are handed out in the order in which they were added; a key that waits already is not
 ///   added again.
+/// - Keys of [low priority](Self::add_with_priority) wait for all others, but of ten keys handed
+///   out while some wait, one is of low priority.
 /// - No two workers have the same key. One that is added while a worker has it comes again, once,
 ///   when the worker is done with it.
 /// - A key that waits for its time comes at the earliest time that was asked for.
@@ -144,6 +149,13 @@ impl<K: Key> WorkQueue<K> {
     /// down.
     pub fn add(&self, key: K) {
         self.inner.with(|queue, now| queue.add(now, key));
+    }
+
+    /// Adds a key with a priority. One that waits already keeps the higher of both priorities, so
+    /// that a change of an object is seen to before a backlog of others, also if the object was in
+    /// that backlog. Does nothing once the queue is shut down.
+    pub fn add_with_priority(&self, key: K, priority: Priority) {
+        self.inner.with(|queue, now| queue.add_with_priority(now, key, priority));
     }
 
     /// Adds a key when `delay` has passed. One that waits for its time already keeps the earlier

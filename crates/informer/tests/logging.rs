@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use common::{gate, hold_clock, nobody, object, scripted, scripted_informer, soon, status_where};
 use futures_util::{FutureExt, StreamExt};
+use informer::reflector::Controller;
 use informer::reflector::Phase;
 use informer::source::FailureKind;
-use informer::{Controller, Delta, InformerOptions, InformerState, Resource};
+use informer::{Delta, InformerOptions, InformerState, Resource};
 use k8s_openapi::api::core::v1::ConfigMap;
 use tokio::runtime::Handle;
 use tracing::field::{Field, Visit};

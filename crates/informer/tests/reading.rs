@@ -13,8 +13,8 @@ use futures_util::FutureExt;
 use informer::source::FailureKind;
 use informer::store::IndexError;
 use informer::{
-    Controller, Delta, Error, EventHandler, HasLabels, Index, IndexValues, Informer,
-    InformerOptions, Resource, SharedInformerFactory,
+    Delta, Error, EventHandler, HasLabels, Index, IndexValues, Informer, InformerOptions, Resource,
+    SharedInformerFactory,
 };
 use informer_testkit::{TestServer, Verb};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};

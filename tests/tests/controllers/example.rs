@@ -1,4 +1,4 @@
-//! The example `controller`: what it creates, deletes, writes and leaves alone.
+//! The example `workqueue`: what it creates, deletes, writes and leaves alone.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use serde_json::json;
 /// For what takes milliseconds: long enough for a machine with other things to do.
 const SOON: Duration = Duration::from_secs(60);
 
-on_both_arms!(controller, |arm| async {
+on_both_arms!(workqueue, |arm| async {
     install(&arm).await?;
     let world = World::new(&arm, &arm.namespace("sets").await?);
     world.create_set("web", 2).await?;
@@ -36,7 +36,7 @@ on_both_arms!(controller, |arm| async {
     shared.controller = None;
     let shared = world.create_pod("web-shared", Some(shared)).await?;
 
-    let example = Example::run("controller", &arm.kubeconfig(), &[]).await?;
+    let example = Example::run("workqueue", &arm.kubeconfig(), &[]).await?;
     example.line(|line| line == "watching 1 PodSets" || line == "watching 2 PodSets").await?;
     let first = world.has("web", 2, 0).await?;
 
@@ -103,7 +103,7 @@ on_both_arms!(
         install(&arm).await?;
         let world = World::new(&arm, &arm.namespace("blind").await?);
         world.create_set("web", 1).await?;
-        let example = Example::run("controller", &arm.kubeconfig(), &[]).await?;
+        let example = Example::run("workqueue", &arm.kubeconfig(), &[]).await?;
         world.has("web", 1, 0).await?;
 
         let blind = server.faults().inject(Fault::unavailable().on(Verb::Watch).resource("pods"));
@@ -139,7 +139,7 @@ on_both_arms!(
 
 /// Installs what the example prints, and waits until it is served.
 async fn install(arm: &Arm) -> anyhow::Result<()> {
-    let ended = Example::run("controller", &arm.kubeconfig(), &["crd"]).await?.end().await?;
+    let ended = Example::run("workqueue", &arm.kubeconfig(), &["crd"]).await?.end().await?;
     let definition: CustomResourceDefinition = serde_json::from_str(&ended.lines.join("\n"))?;
     Api::all(arm.direct().clone()).create(&PostParams::default(), &definition).await?;
     let list =

@@ -27,11 +27,13 @@ struct Definition<T> {
     values: Box<IndexFn<T>>,
 }
 
-/// The kind of selector requirement that an index can answer.
+/// What is asked of an index whose function is known: the kind of selector requirement that it can
+/// answer, or whose controller an object has.
 #[derive(PartialEq, Eq)]
 enum Answers {
     Label(Box<str>),
     Field(Box<str>),
+    Controller,
 }
 
 type IndexFn<T> = dyn Fn(&T, &mut IndexValues) + Send + Sync;
@@ -121,6 +123,20 @@ impl<T> Index<T> {
         }))
     }
 
+    /// An index over the UID of the owner that controls an object, read by `uid`. It is named
+    /// `controller-uid`. All such indexes are the same index.
+    #[track_caller]
+    pub fn controller(
+        uid: impl for<'a> Fn(&'a T) -> Option<Arc<str>> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(Definition {
+            name: "controller-uid".into(),
+            made_at: Location::caller(),
+            answers: Some(Answers::Controller),
+            values: Box::new(move |object, values| values.extend(uid(object))),
+        }))
+    }
+
     /// The name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -132,7 +148,7 @@ impl<T> Index<T> {
     pub(super) fn label_key(&self) -> Option<&str> {
         match self.0.answers.as_ref()? {
             Answers::Label(key) => Some(key),
-            Answers::Field(_) => None,
+            Answers::Field(_) | Answers::Controller => None,
         }
     }
 
@@ -140,12 +156,13 @@ impl<T> Index<T> {
     #[must_use]
     pub(super) fn field_label(&self) -> Option<&str> {
         match self.0.answers.as_ref()? {
-            Answers::Label(_) => None,
+            Answers::Label(_) | Answers::Controller => None,
             Answers::Field(label) => Some(label),
         }
     }
 
-    /// Whether both are clones of one index, or over the same label or field.
+    /// Whether both are clones of one index, or over the same label or field, or both over
+    /// controllers.
     pub(super) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
             || self.0.answers.is_some() && self.0.answers == other.0.answers

@@ -3,14 +3,16 @@
 use std::fmt;
 use std::sync::Arc;
 
-use informer_core::{Deleted, Event, ObjectKey};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-
-use super::{Key, WorkQueue};
-use crate::{EventHandler, Resource};
+use super::{Key, Priority, WorkQueue};
+use crate::metadata::{controller_of, is_of};
+use crate::{EventHandler, HasMetadata, Resource};
+use informer_core::{Deleted, Event, ObjectKey, UpdateReason};
 
 /// A handler that adds to a [`WorkQueue`] what an event concerns: the object, its owner, or what
 /// you say.
+///
+/// What was there when the handler was registered, and what a resync shows again, is added with
+/// [low priority](Priority::Low): changes do not wait behind it.
 ///
 /// Resyncs are events too: they enqueue everything again. Put [`Filtered`](crate::Filtered) around
 /// it to leave events out.
@@ -41,7 +43,11 @@ impl<T: 'static> Enqueue<T> {
     #[must_use]
     pub fn object(queue: &WorkQueue<ObjectKey>) -> Self {
         let queue = queue.clone();
-        Self { enqueue: Box::new(move |event| queue.add(event.key().clone())) }
+        Self {
+            enqueue: Box::new(move |event| {
+                queue.add_with_priority(event.key().clone(), priority_of(event))
+            }),
+        }
     }
 
     /// Adds the key of each object's controller, if that is an `owner` (`EnqueueRequestForOwner`):
@@ -54,19 +60,14 @@ impl<T: 'static> Enqueue<T> {
     #[must_use]
     pub fn owner(queue: &WorkQueue<ObjectKey>, owner: &Resource) -> Self
     where
-        T: kube::Resource,
+        T: HasMetadata,
     {
         let (queue, owner) = (queue.clone(), owner.clone());
         let enqueue = move |event: &Event<T>| {
             each_state(event, |object| {
-                let references = object.meta().owner_references.iter().flatten();
-                let Some(found) =
-                    references.into_iter().find(|reference| controls(reference, &owner))
-                else {
-                    return;
-                };
-                let namespace = if owner.namespaced { event.key().namespace() } else { "" };
-                queue.add(ObjectKey::namespaced(namespace, &found.name));
+                if let Some(found) = owner_key(object, event.key(), &owner) {
+                    queue.add_with_priority(found, priority_of(event));
+                }
             });
         };
         Self { enqueue: Box::new(enqueue) }
@@ -82,7 +83,10 @@ impl<T: 'static> Enqueue<T> {
     ) -> Self {
         let queue = queue.clone();
         let enqueue = move |event: &Event<T>| {
-            each_state(event, |object| map(object).into_iter().for_each(|key| queue.add(key)));
+            let priority = priority_of(event);
+            each_state(event, |object| {
+                map(object).into_iter().for_each(|key| queue.add_with_priority(key, priority));
+            });
         };
         Self { enqueue: Box::new(enqueue) }
     }
@@ -94,14 +98,31 @@ impl<T: 'static> EventHandler<T> for Enqueue<T> {
     }
 }
 
-/// Whether `reference` names a controller of the given kind.
-fn controls(reference: &OwnerReference, owner: &Resource) -> bool {
-    let group = reference.api_version.rsplit_once('/').map_or("", |(group, _)| group);
-    reference.controller == Some(true) && reference.kind == owner.kind && group == owner.group
+/// The key of the owner that controls an object, if that is an `owner`.
+pub(crate) fn owner_key(
+    object: &impl HasMetadata,
+    key: &ObjectKey,
+    owner: &Resource,
+) -> Option<ObjectKey> {
+    let metadata = object.metadata();
+    let found = controller_of(&metadata).filter(|found| is_of(found, owner))?;
+    let namespace = if owner.namespaced { key.namespace() } else { "" };
+    Some(ObjectKey::namespaced(namespace, &found.name))
+}
+
+/// How urgent an event is: changes come before what was there already.
+pub(crate) fn priority_of<T>(event: &Event<T>) -> Priority {
+    match event {
+        Event::Added { initial: true, .. }
+        | Event::Updated { reason: UpdateReason::Resync, .. } => Priority::Low,
+        Event::Added { initial: false, .. }
+        | Event::Updated { reason: UpdateReason::Change, .. }
+        | Event::Deleted(_) => Priority::Normal,
+    }
 }
 
 /// The state that an event tells of, and before it the old one, if that is another.
-fn each_state<T>(event: &Event<T>, mut call: impl FnMut(&T)) {
+pub(crate) fn each_state<T>(event: &Event<T>, mut call: impl FnMut(&T)) {
     if let Event::Updated { old, new: state, .. } | Event::Deleted(Deleted { old, last: state, .. }) =
         event
         && !Arc::ptr_eq(old, state)

@@ -10,6 +10,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
 use super::{Histogram, Key, Metrics, WorkQueue};
+use crate::controller::ControllerHandle;
 
 /// Exports the figures of work queues under client-go's names, each with the queue's name as the
 /// label `name`. It reads them when it is asked; register it where you want.
@@ -35,17 +36,28 @@ pub struct WorkQueueCollector {
 }
 
 trait Measured: Send + Sync {
-    fn name(&self) -> &str;
+    /// None of a controller that does not run yet.
+    fn name(&self) -> Option<&str>;
     fn metrics(&self) -> Metrics;
 }
 
 impl<K: Key> Measured for WorkQueue<K> {
-    fn name(&self) -> &str {
-        self.name()
+    fn name(&self) -> Option<&str> {
+        Some(self.name())
     }
 
     fn metrics(&self) -> Metrics {
         self.metrics()
+    }
+}
+
+impl Measured for ControllerHandle {
+    fn name(&self) -> Option<&str> {
+        Some(self.0.name()).filter(|name| !name.is_empty())
+    }
+
+    fn metrics(&self) -> Metrics {
+        self.queue_metrics()
     }
 }
 
@@ -61,6 +73,13 @@ impl WorkQueueCollector {
     #[must_use]
     pub fn and<K: Key>(mut self, queue: &WorkQueue<K>) -> Self {
         self.queues.push(Box::new(queue.clone()));
+        self
+    }
+
+    /// With the queue of a controller, which has the controller's name.
+    #[must_use]
+    pub fn and_of(mut self, controller: &ControllerHandle) -> Self {
+        self.queues.push(Box::new(controller.clone()));
         self
     }
 }
@@ -106,8 +125,9 @@ const HISTOGRAMS: [Family<Histogram>; 2] = [
 
 impl Collector for WorkQueueCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let named = self.queues.iter().filter_map(|queue| Some((queue.name()?, queue)));
         let figures: Vec<_> =
-            self.queues.iter().map(|queue| ([("name", queue.name())], queue.metrics())).collect();
+            named.map(|(name, queue)| ([("name", name)], queue.metrics())).collect();
 
         let Family(name, help, read) = DEPTH;
         let mut depth = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;

@@ -74,7 +74,7 @@ const MAX_FAILURE: usize = 300;
 
 /// The first line of what an error says, and of an API server's refusal its reason and code
 /// besides: the client's own text goes on with a `Debug` copy of the whole `Status`.
-fn brief(error: &str) -> String {
+pub(crate) fn brief(error: &str) -> String {
     let first_line = |text: &str| {
         let mut line = text.lines().next().unwrap_or_default().to_owned();
         shorten(&mut line, MAX_FAILURE);

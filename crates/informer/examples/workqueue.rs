@@ -1,9 +1,10 @@
-//! A small controller, as Kubernetes' sample-controller is one: a `PodSet` asks for a number of
-//! Pods, and has them.
+//! A small controller on a work queue by hand, as Kubernetes' sample-controller is one: a `PodSet`
+//! asks for a number of Pods, and has them. The example `controller` leaves most of this to the
+//! library.
 //!
 //! ```text
-//! cargo run --example controller -- crd | kubectl apply -f -
-//! cargo run --example controller
+//! cargo run --example workqueue -- crd | kubectl apply -f -
+//! cargo run --example workqueue
 //! ```
 //!
 //! A PodSet's Pods are those that name it, by its UID, as their controller; whatever others own is

@@ -1,0 +1,10 @@
+//! Controllers: who is reconciled, when, how often, and how they go home.
+
+#[macro_use]
+#[path = "../common/mod.rs"]
+mod common;
+
+mod events;
+mod life;
+mod retries;
+mod world;
