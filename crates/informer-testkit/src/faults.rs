@@ -32,6 +32,7 @@ use crate::status::Status;
 /// | all connections reset | [`reset_connections`](Self::reset_connections) |
 /// | a reset in the middle of a frame, or of a list | [`cut_watches`](Self::cut_watches) with [`Cut::Reset`]; [`Fault::reset_after`] |
 /// | the connection ends instead of an answer | [`Fault::hang_up`] |
+/// | a write that is applied, and whose answer is lost, late or another | [`Fault::after_serving`] |
 /// | a clean close, once and in a loop | [`cut_watches`](Self::cut_watches) with [`Cut::Close`]; [`Fault::close_after`] |
 /// | no answer, or one that stalls in the middle | [`Fault::stall`], [`Fault::stall_after`] |
 /// | bytes that drip | [`Fault::drip`] |
@@ -227,8 +228,18 @@ impl Faults {
 
     /// What is to be done with a request that has arrived.
     pub(crate) fn judge(&self, asked: &Asked) -> Verdict {
-        let hit = self.hit(asked, Effect::is_verdict);
-        let Some(hit) = hit else { return Verdict::Serve };
+        self.verdict(asked, false)
+    }
+
+    /// What is to be done instead of answering a request that was served.
+    pub(crate) fn judge_served(&self, asked: &Asked) -> Verdict {
+        self.verdict(asked, true)
+    }
+
+    fn verdict(&self, asked: &Asked, after_serving: bool) -> Verdict {
+        let is_due =
+            |fault: &Fault| fault.effect.is_verdict() && fault.after_serving == after_serving;
+        let Some(hit) = self.hit_by(asked, is_due) else { return Verdict::Serve };
         match &hit.fault.effect {
             Effect::Answer(status) => Verdict::Answer(status.clone()),
             Effect::Expired if asked.verb == Verb::Watch => Verdict::ErrorEvent(asked.expired()),
@@ -267,10 +278,14 @@ impl Faults {
 
     /// The first fault of a kind that hits a request.
     fn hit(&self, asked: &Asked, kind: impl Fn(&Effect) -> bool) -> Option<Arc<Active>> {
+        self.hit_by(asked, |fault| kind(&fault.effect))
+    }
+
+    fn hit_by(&self, asked: &Asked, kind: impl Fn(&Fault) -> bool) -> Option<Arc<Active>> {
         let mut active = self.lock();
         let hit = active
             .iter()
-            .find(|active| kind(&active.fault.effect) && active.fault.is_for(asked) && active.hit())
+            .find(|active| kind(&active.fault) && active.fault.is_for(asked) && active.hit())
             .cloned();
         // A body that was counted goes on being hit.
         active.retain(|active| active.fault.effect.is_in_body() || !active.is_used_up());

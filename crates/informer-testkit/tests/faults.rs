@@ -228,6 +228,32 @@ async fn a_hang_up_resets_the_connection_instead_of_an_answer() {
     assert_eq!(get(&server.service(), PODS).await.0, 200);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_write_may_be_served_and_its_answer_lost_late_or_another() {
+    let server = server().await;
+    let service = server.service();
+    let create = |name: &str| {
+        let body = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name } });
+        request("POST", "/api/v1/namespaces/default/pods", "application/json", &body)
+    };
+    let count = || server.cluster().count("pods");
+    let before = count();
+    server.faults().inject(Fault::hang_up().after_serving().times(1));
+    let error = call(&service, create("lost")).await.unwrap_err();
+    assert_eq!((error, count()), (ConnectionError::Reset, before + 1));
+
+    server.faults().inject(Fault::unavailable().after_serving().on(Verb::Create).times(1));
+    assert_eq!(call(&service, create("another")).await.unwrap().status(), 503);
+    assert_eq!(count(), before + 2);
+
+    let late = server.faults().inject(Fault::stall().after_serving().on(Verb::Create));
+    let mut answer = std::pin::pin!(call(&service, create("late")));
+    assert!(is_waiting(&mut answer).await);
+    assert_eq!(count(), before + 3);
+    late.lift();
+    assert_eq!(answer.await.unwrap().status(), 201);
+}
+
 #[tokio::test]
 async fn tokens_expire_and_users_are_denied() {
     let server = server().await;

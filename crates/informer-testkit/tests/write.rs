@@ -165,9 +165,14 @@ async fn finalizers_hold_an_object_until_they_are_gone() {
     assert!(lines.short().await.unwrap().starts_with("MODIFIED a@"));
     pods.delete("a", &DeleteParams::default()).await.unwrap();
     let release = json!({"metadata": {"finalizers": null}});
-    pods.patch("a", &PatchParams::default(), &Patch::Merge(&release)).await.unwrap();
+    let released = pods.patch("a", &PatchParams::default(), &Patch::Merge(&release)).await.unwrap();
     assert!(lines.short().await.unwrap().starts_with("DELETED a@"));
     assert_eq!(server.cluster().count("pods"), 0);
+    assert_eq!(
+        (released.finalizers(), released.resource_version()),
+        (&[][..], held.resource_version()),
+        "the object as it was sent, with the version before the deletion"
+    );
 }
 
 #[tokio::test]

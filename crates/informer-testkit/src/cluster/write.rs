@@ -327,7 +327,10 @@ impl State {
         let finalizers: Vec<String> =
             metadata.read("finalizers").ok().flatten().unwrap_or_default();
         if finalizers.is_empty() && metadata.raw("deletionTimestamp").is_some() {
-            return Ok(self.remove(resource, before));
+            // The answer is the object as it was sent, with the version before the deletion.
+            let sent = self.assemble(resource, metadata, rest)?.at_version(before.version());
+            let last = self.remove(resource, before);
+            return Ok(if target.part == Part::Whole { last } else { sent });
         }
         let object = self.put(resource, metadata, rest)?;
         self.follow_definitions(resource);

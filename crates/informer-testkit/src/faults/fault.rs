@@ -36,6 +36,7 @@ pub struct Fault {
     streaming: bool,
     protobuf: bool,
     object: Option<String>,
+    pub(super) after_serving: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -281,6 +282,15 @@ impl Fault {
         Self::new(Effect::Alter(Alteration::WithoutEndBookmark))
     }
 
+    /// The request is served first, and the fault hits its answer: a write is applied, and the
+    /// client does not hear of it ([`hang_up`](Self::hang_up)), late ([`stall`](Self::stall)) or
+    /// something else ([`answer`](Self::answer)). Faults of bodies ignore it.
+    #[must_use]
+    pub fn after_serving(mut self) -> Self {
+        self.after_serving = true;
+        self
+    }
+
     /// Adds a `Retry-After` to the answer, in seconds. Faults that are no [answer](Self::answer)
     /// ignore it.
     #[must_use]
@@ -353,6 +363,7 @@ impl Fault {
             streaming: false,
             protobuf: false,
             object: None,
+            after_serving: false,
         }
     }
 

@@ -104,15 +104,30 @@ impl ApiService {
         let query = moved.as_deref().unwrap_or(query);
         let media = self.core.read.status_media(&parts.headers);
 
+        let (mut served, mut to_serve) = (None, Some((user, body)));
         let response = loop {
-            break match faults.judge(&asked) {
-                Verdict::Serve => match self.authorize(user, verb, path) {
-                    Err(status) => status_response(&status, media),
-                    Ok(()) if is_read(&parts.method) => {
-                        self.core.read.respond(&route, query, &parts.headers).await
+            let verdict = match served.is_some() {
+                true => faults.judge_served(&asked),
+                false => faults.judge(&asked),
+            };
+            break match verdict {
+                Verdict::Serve => {
+                    if let Some(response) = served {
+                        break response;
                     }
-                    Ok(()) => write::respond(&self.core, &route, verb, &parts, query, body).await,
-                },
+                    if let Some((user, body)) = to_serve.take() {
+                        served = Some(match self.authorize(user, verb, path) {
+                            Err(status) => status_response(&status, media),
+                            Ok(()) if is_read(&parts.method) => {
+                                self.core.read.respond(&route, query, &parts.headers).await
+                            }
+                            Ok(()) => {
+                                write::respond(&self.core, &route, verb, &parts, query, body).await
+                            }
+                        });
+                    }
+                    continue;
+                }
                 Verdict::Answer(status) => status_response(&status, media),
                 Verdict::ErrorEvent(status) => self.failed_watch(&status, path, &parts.headers),
                 Verdict::HangUp => {
