@@ -17,6 +17,7 @@ pub mod ingest;
 mod key;
 pub mod leader_election;
 mod object;
+pub mod own_writes;
 mod pipeline;
 pub mod reflector;
 pub mod selector;
