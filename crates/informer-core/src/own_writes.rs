@@ -23,7 +23,7 @@ pub use self::types::{
     Written,
 };
 
-use self::requirement::{Need, Requirement};
+use self::requirement::{Need, Progress, Requirement};
 use crate::{ObjectKey, ResourceVersion, Uid};
 
 /// How many remembered writes there are at least before the first [sweep](OwnWrites::sweep).
@@ -164,16 +164,12 @@ impl<R: Eq + Clone> OwnWrites<R> {
     }
 
     /// What informers do not show yet of the writes of `key`; empty if it has caught up. Writes
-    /// that are shown are forgotten.
+    /// that are shown are forgotten; those that selectors exclude, once the store has reached their
+    /// version.
     pub fn check(&mut self, key: &ObjectKey, views: &impl Views) -> Vec<Missing<R>> {
         let Some(writes) = self.keys.get_mut(key) else { return Vec::new() };
-        let before = writes.len();
-        let mut missing = Vec::new();
-        writes.retain_mut(|remembered| {
-            let found = missing.len();
-            remembered.check(&self.informers, views, &mut missing);
-            missing.len() > found
-        });
+        let (before, mut missing) = (writes.len(), Vec::new());
+        writes.retain_mut(|remembered| remembered.check(&self.informers, views, &mut missing));
         self.remembered -= before - writes.len();
         if writes.is_empty() {
             self.keys.remove(key);
@@ -284,7 +280,7 @@ impl<R: Eq + Clone> OwnWrites<R> {
                 }
                 State::Answered(requirements) => {
                     for it in requirements.iter().filter(|it| it.need == Need::Refresh) {
-                        if !it.is_shown(&self.informers, views) {
+                        if let Progress::Missing(_) = it.progress(&self.informers, views) {
                             want(it.informer, it.since);
                         }
                     }
@@ -370,25 +366,20 @@ impl<R: Eq + Clone> OwnWrites<R> {
             else {
                 continue;
             };
-            let after = self.last_version(informer, &uid);
-            let may_hold =
-                after.is_some() || views.held(informer, &key).is_some_and(|held| held.0 == uid);
             let need = match (selects(informer), is_gone) {
                 // Of which history the version is cannot be told.
                 _ if history != begun => Need::Refresh,
                 (Selection::Selected, false) => Need::Version(version.clone()),
                 (Selection::Selected, true) => Need::Absent { after: Some(version.clone()) },
-                (Selection::Excluded | Selection::Unknown, true) if may_hold => {
-                    Need::Absent { after }
+                (Selection::Excluded | Selection::Unknown, true) => {
+                    Need::Absent { after: self.last_version(informer, &uid) }
                 }
-                (Selection::Excluded | Selection::Unknown, false) if may_hold => {
-                    Need::VersionOrAbsent { version: version.clone(), after }
+                (Selection::Excluded, false) => Need::VersionOrAbsent(version.clone()),
+                (Selection::Unknown, false) if views.held(informer, &key).is_some() => {
+                    Need::VersionOrAbsent(version.clone())
                 }
-                (Selection::Excluded, _) => continue,
                 // The labels of the whole object decide.
-                (Selection::Unknown, _) => {
-                    return State::Unsettled { since: now };
-                }
+                (Selection::Unknown, false) => return State::Unsettled { since: now },
             };
             let (key, uid) = (key.clone(), uid.clone());
             requirements.push(Requirement { informer, history, key, uid, need, since: now });
@@ -450,8 +441,13 @@ impl<R: Eq + Clone> OwnWrites<R> {
 }
 
 impl<R: Clone> Remembered<R> {
-    /// Drops what is shown, and adds what is not.
-    fn check(&mut self, refreshed: &[(R, u64)], views: &impl Views, missing: &mut Vec<Missing<R>>) {
+    /// Drops what is over, adds what is missing, and says whether anything is left.
+    fn check(
+        &mut self,
+        refreshed: &[(R, u64)],
+        views: &impl Views,
+        missing: &mut Vec<Missing<R>>,
+    ) -> bool {
         let Write { resource, name, .. } = &self.write;
         match &mut self.state {
             State::InFlight => {
@@ -460,6 +456,7 @@ impl<R: Clone> Remembered<R> {
                     let (resource, name) = (resource.clone(), name.clone());
                     missing.push(Missing::InFlight { resource, name });
                 }
+                !self.informers.is_empty()
             }
             State::Unsettled { since } => {
                 self.informers.retain(|(informer, history)| {
@@ -470,13 +467,19 @@ impl<R: Clone> Remembered<R> {
                     let (resource, name) = (resource.clone(), name.clone());
                     missing.push(Missing::Unsettled { resource, name });
                 }
+                !self.informers.is_empty()
             }
-            State::Answered(requirements) => requirements.retain(|requirement| {
-                let found = requirement.missing(refreshed, views);
-                let is_missing = found.is_some();
-                missing.extend(found);
-                is_missing
-            }),
+            State::Answered(requirements) => {
+                requirements.retain(|requirement| match requirement.progress(refreshed, views) {
+                    Progress::Over => false,
+                    Progress::Met => true,
+                    Progress::Missing(found) => {
+                        missing.push(found);
+                        true
+                    }
+                });
+                !requirements.is_empty()
+            }
         }
     }
 }

@@ -64,9 +64,14 @@
 
 mod action;
 mod context;
+mod error;
+mod exchange;
+mod followed;
+mod gate;
 mod handle;
 mod meter;
 mod metrics;
+mod own_writes;
 mod predicate;
 #[cfg(feature = "prometheus-client")]
 mod prometheus;
@@ -75,7 +80,10 @@ mod shared;
 mod signals;
 mod source;
 mod status;
+#[cfg(test)]
+mod tests;
 mod worker;
+mod writer;
 
 use std::fmt;
 use std::future::pending;
@@ -92,13 +100,17 @@ use crate::{HasMetadata, SharedInformer};
 
 pub use action::Action;
 pub use context::Context;
+pub use error::{NotCaughtUp, NotShown, WriteError};
+pub use gate::NotLeader;
 pub use handle::ControllerHandle;
 pub use metrics::{ControllerMetrics, ReconcileTimes, ReconcileTotals};
+pub use own_writes::OwnWritesMetrics;
 pub use predicate::{Predicate, annotations_changed, generation_changed, labels_changed};
 #[cfg(feature = "prometheus-client")]
 pub use prometheus::ControllerCollector;
 pub use run::RunError;
 pub use signals::shutdown_signal;
+pub use writer::Writer;
 pub use status::{ControllerPhase, ControllerStatus, FailedReconcile, RunningReconcile};
 
 use shared::Shared;

@@ -96,6 +96,11 @@ impl Resource {
         }
     }
 
+    /// The path of one object; of a cluster-scoped one the namespace is ignored.
+    pub(crate) fn object_path(&self, namespace: &str, name: &str) -> String {
+        format!("{}/{}", self.path(Some(namespace)), segment(name))
+    }
+
     /// `resource` or `resource.group`, as RBAC rules and error messages of the server write it.
     #[must_use]
     pub fn group_resource(&self) -> Cow<'_, str> {

@@ -19,6 +19,8 @@ pub(crate) struct SharedSink<T> {
     state: State,
     /// What is undecodable in the list that is being staged.
     staged: Option<Staged>,
+    /// How often the resource went away.
+    removals: u64,
 }
 
 #[derive(Default)]
@@ -29,7 +31,7 @@ struct Staged {
 
 impl<T> SharedSink<T> {
     pub(crate) fn new(shared: Arc<Shared<T>>) -> Self {
-        Self { shared, state: State::NotStarted, staged: None }
+        Self { shared, state: State::NotStarted, staged: None, removals: 0 }
     }
 
     fn stale(&mut self, key: &ObjectKey, cause: &str) {
@@ -62,6 +64,7 @@ impl<T: Send + Sync + 'static> Sink<T> for SharedSink<T> {
                 && reached.epoch == epoch
                 && reached.refreshes == refreshes
                 && reached.needs_refresh == needs_refresh
+                && reached.removals == self.removals
             {
                 return false;
             }
@@ -72,6 +75,8 @@ impl<T: Send + Sync + 'static> Sink<T> for SharedSink<T> {
             reached.version.clone_from(version);
             reached.epoch = epoch;
             (reached.refreshes, reached.needs_refresh) = (refreshes, needs_refresh);
+            // Published with the delivery that empties the store.
+            reached.removals = self.removals;
             true
         });
         if first {
@@ -156,6 +161,7 @@ impl<T: Send + Sync + 'static> Sink<T> for SharedSink<T> {
             Report::ListAbandoned => self.staged = None,
             Report::Removed => {
                 self.staged = None;
+                self.removals += 1;
                 self.shared.live.send_modify(|live| {
                     live.stale.clear();
                     live.unreadable = 0;

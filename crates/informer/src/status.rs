@@ -334,6 +334,8 @@ pub(crate) struct Reached {
     /// How many refreshes are complete and in the store.
     pub(crate) refreshes: u64,
     pub(crate) needs_refresh: bool,
+    /// How often the resource went away, and all objects with it (G32).
+    pub(crate) removals: u64,
     /// The error that waiting for the first list ends with, until a list comes right (G20).
     pub(crate) hopeless: Option<Error>,
     pub(crate) stopped: bool,
@@ -419,6 +421,7 @@ impl Reached {
             epoch: 0,
             refreshes: 0,
             needs_refresh: true,
+            removals: 0,
             hopeless: None,
             stopped: false,
         }

@@ -20,9 +20,10 @@ pub(super) struct Requirement {
 pub(super) enum Need {
     /// The store has reached the version, and holds the object decoded.
     Version(ResourceVersion),
-    /// As [`Version`](Self::Version), for an object that the selectors exclude now: nothing but
-    /// its leaving the store may tell of the version.
-    VersionOrAbsent { version: ResourceVersion, after: Option<ResourceVersion> },
+    /// The store has reached the version, or holds nothing under the key: for an object that the
+    /// selectors exclude, so that no event may tell of the version. Kept until the version is
+    /// reached, since until then the store may come to hold an older state.
+    VersionOrAbsent(ResourceVersion),
     /// The object is not in the store, which has reached the version at which it may have entered.
     Absent { after: Option<ResourceVersion> },
     /// A refresh.
@@ -34,64 +35,70 @@ impl Need {
     pub(super) fn version(&self) -> Option<&ResourceVersion> {
         match self {
             Self::Version(version) => Some(version),
-            Self::VersionOrAbsent { after, .. } | Self::Absent { after } => after.as_ref(),
-            Self::Refresh => None,
+            Self::Absent { after } => after.as_ref(),
+            Self::VersionOrAbsent(_) | Self::Refresh => None,
         }
     }
 }
 
-impl Requirement {
-    pub(super) fn is_shown<R>(&self, informers: &[(R, u64)], views: &impl Views) -> bool {
-        self.missing::<R, R>(informers, views).is_none()
-    }
+/// How far an informer has come with a requirement.
+pub(super) enum Progress<R> {
+    /// Nothing is to be waited for any more.
+    Over,
+    /// It is met, and may be unmet again.
+    Met,
+    Missing(Missing<R>),
+}
 
-    /// What the informer lacks.
-    pub(super) fn missing<R, S>(
-        &self,
-        informers: &[(R, u64)],
-        views: &impl Views,
-    ) -> Option<Missing<S>> {
+impl Requirement {
+    pub(super) fn progress<R>(&self, informers: &[(R, u64)], views: &impl Views) -> Progress<R> {
         let (informer, key) = (self.informer, &self.key);
-        let history = views.history(informer);
         let goes_on = match &self.need {
             Need::Refresh => is_there(informer, self.history, views),
-            Need::Version(_) | Need::VersionOrAbsent { .. } | Need::Absent { .. } => {
-                history == Some(self.history)
+            Need::Version(_) | Need::VersionOrAbsent(_) | Need::Absent { .. } => {
+                views.history(informer) == Some(self.history)
             }
         };
         if !goes_on {
-            return None;
+            return Progress::Over;
         }
         let refreshed = is_refreshed(informer, self.since, informers);
         let reached = |version: &ResourceVersion| refreshed || views.has_reached(informer, version);
-        let absent = |after: &Option<ResourceVersion>| {
-            after.as_ref().is_none_or(&reached)
-                && views.held(informer, key).is_none_or(|(uid, _)| uid != self.uid)
-        };
-        let lacks_version = |version: &ResourceVersion| Missing::Version {
-            informer,
-            key: key.clone(),
-            version: version.clone(),
+        let lacks_version = |version: &ResourceVersion| {
+            let (key, version) = (key.clone(), version.clone());
+            Progress::Missing(Missing::Version { informer, key, version })
         };
         match &self.need {
-            Need::Version(version) if !reached(version) => Some(lacks_version(version)),
-            Need::Version(version) => {
-                let cause = views.undecodable(informer, key)?;
-                let is_shown = views
-                    .held(informer, key)
-                    .is_some_and(|(uid, held)| uid == self.uid && held.has_reached(version));
-                let (key, version) = (key.clone(), version.clone());
-                (!is_shown).then_some(Missing::Undecodable { informer, key, version, cause })
+            Need::Version(version) if reached(version) => self.undecodable(version, views),
+            Need::Version(version) => lacks_version(version),
+            Need::VersionOrAbsent(version) if reached(version) => Progress::Over,
+            Need::VersionOrAbsent(version) if views.held(informer, key).is_some() => {
+                lacks_version(version)
             }
-            Need::VersionOrAbsent { version, after } => {
-                (!reached(version) && !absent(after)).then(|| lacks_version(version))
+            Need::VersionOrAbsent(_) => Progress::Met,
+            Need::Absent { after } => {
+                let holds = views.held(informer, key).is_some_and(|(uid, _)| uid == self.uid);
+                if !holds && after.as_ref().is_none_or(reached) {
+                    return Progress::Over;
+                }
+                let (key, uid) = (key.clone(), self.uid.clone());
+                Progress::Missing(Missing::Delete { informer, key, uid })
             }
-            Need::Absent { after } => (!absent(after)).then(|| Missing::Delete {
-                informer,
-                key: key.clone(),
-                uid: self.uid.clone(),
-            }),
-            Need::Refresh => (!refreshed).then(|| Missing::Refresh { informer }),
+            Need::Refresh if refreshed => Progress::Over,
+            Need::Refresh => Progress::Missing(Missing::Refresh { informer }),
         }
+    }
+
+    /// Whether the store that has reached the version shows the object, or could not decode it.
+    fn undecodable<R>(&self, version: &ResourceVersion, views: &impl Views) -> Progress<R> {
+        let (informer, key) = (self.informer, &self.key);
+        let Some(cause) = views.undecodable(informer, key) else { return Progress::Over };
+        let held = views.held(informer, key);
+        // A later state may be the one that cannot be decoded.
+        if held.is_some_and(|(uid, held)| uid == self.uid && held.has_reached(version)) {
+            return Progress::Over;
+        }
+        let (key, version) = (key.clone(), version.clone());
+        Progress::Missing(Missing::Undecodable { informer, key, version, cause })
     }
 }
