@@ -60,6 +60,12 @@ impl Example {
         Ok(Self { name: name.to_owned(), child, lines, readers })
     }
 
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// What it has printed so far.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {

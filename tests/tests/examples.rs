@@ -28,6 +28,7 @@ const SOON: Duration = Duration::from_secs(30);
 fn every_example_is_run_here_and_fits_on_a_page() -> anyhow::Result<()> {
     let run = [
         "any_resource_gateway",
+        "controller", // in `controllers/example.rs`
         "deploy_gateway",
         "list_after_sync",
         "pod_printer",

@@ -53,19 +53,42 @@
 //! - It starts when all its informers have synced, and says in its
 //!   [status](ControllerHandle::status), and after 5 s in the log, what it waits for.
 //!
+//! # Never stale
+//! What a reconcile writes through its [`Context`] is remembered, and the next reconcile of the same
+//! object begins when every informer of this controller on a written resource shows it: creates,
+//! updates, patches, server-side applies, deletes, also those whose answer was lost. So a reconcile
+//! never creates twice what it created before.
+//!
+//! - What is waited for is the version of the store, not the object: somebody may have changed or
+//!   deleted it since.
+//! - Only informers of this controller are waited for: read children from one that it
+//!   [owns](Controller::owns) or [watches](Controller::watches).
+//! - After [5 s](Controller::own_writes_deadline) the key is put back, with an entry in the status,
+//!   and waits again. It is not reconciled with an older view: during an outage nothing happens,
+//!   rather than something twice.
+//! - This holds for the key that wrote. Reconciles of other keys that read the same objects wait for
+//!   them with [`after_all_writes`](Controller::after_all_writes).
+//! - Writes through another client are not remembered. [`Writer::client`] is one whose writes are,
+//!   for kube's `Api` and whatever takes it.
+//!
+//! When a write is answered with 409 (Conflict, AlreadyExists), let the reconcile fail: the object
+//! is read, the informers are waited for at its version, and the key comes again, without a line in
+//! the log unless that happens often.
+//!
 //! # Sharing
 //! A controller takes its informers from a factory, and opens no watch of its own: five controllers
 //! over Pods are one watch and one store. Informers may be of any representation: `Lazy`, metadata
 //! only, a struct of your own; what a controller needs of the metadata, [`HasMetadata`] reads.
 //!
 //! # Events
-//! Kubernetes Events are written with kube-runtime's `Recorder`, if you want them: it needs nothing
-//! but a client and a reference to the object, and what it writes need not be waited for.
+//! Kubernetes Events are written with kube-runtime's `Recorder`, if you want them: it takes
+//! [`Writer::client`], or any other, and a reference to the object.
 
 mod action;
 mod context;
 mod error;
 mod exchange;
+mod finalizer;
 mod followed;
 mod gate;
 mod handle;
@@ -101,6 +124,7 @@ use crate::{HasMetadata, SharedInformer};
 pub use action::Action;
 pub use context::Context;
 pub use error::{NotCaughtUp, NotShown, WriteError};
+pub use finalizer::{FinalizerEvent, finalizer};
 pub use gate::NotLeader;
 pub use handle::ControllerHandle;
 pub use metrics::{ControllerMetrics, ReconcileTimes, ReconcileTotals};
@@ -110,11 +134,14 @@ pub use predicate::{Predicate, annotations_changed, generation_changed, labels_c
 pub use prometheus::ControllerCollector;
 pub use run::RunError;
 pub use signals::shutdown_signal;
-pub use writer::Writer;
 pub use status::{ControllerPhase, ControllerStatus, FailedReconcile, RunningReconcile};
+pub use writer::Writer;
 
 use shared::Shared;
 use source::{Source, Watch};
+
+/// How long the informers have for showing what a reconcile wrote.
+const OWN_WRITES_DEADLINE: Duration = Duration::from_secs(5);
 
 /// How long running reconciles have for their end: less than the 30 s after which a kubelet kills
 /// a container.
@@ -137,6 +164,8 @@ struct Settings {
     limiter: MaxOfLimiter<ObjectKey>,
     concurrency: usize,
     timeout: Option<Duration>,
+    own_writes_deadline: Duration,
+    after_all_writes: bool,
     shutdown: BoxFuture<'static, ()>,
     shutdown_deadline: Duration,
 }
@@ -155,6 +184,8 @@ impl<T: Send + Sync + 'static> Controller<T> {
             limiter: default_limiter(),
             concurrency: 1,
             timeout: None,
+            own_writes_deadline: OWN_WRITES_DEADLINE,
+            after_all_writes: false,
             shutdown: Box::pin(pending()),
             shutdown_deadline: SHUTDOWN_DEADLINE,
         };
@@ -257,6 +288,26 @@ impl<T: Send + Sync + 'static> Controller<T> {
     #[must_use]
     pub fn reconcile_timeout(mut self, most: Duration) -> Self {
         self.settings.timeout = Some(most);
+        self
+    }
+
+    /// How long a key waits until its informers show what its reconciles wrote; 5 s by default. Then
+    /// it is put back, and waits again, later each time; it is never reconciled with what is older.
+    #[must_use]
+    pub fn own_writes_deadline(mut self, deadline: Duration) -> Self {
+        self.settings.own_writes_deadline = deadline;
+        self
+    }
+
+    /// Waits before each reconcile for the writes of all keys, not only for those of its own: for
+    /// reconciles that read what those of other keys write, such as a common pool.
+    ///
+    /// The price is latency: every reconcile waits for the newest write of any other, some
+    /// milliseconds on a good day and as long as the slowest watch on a bad one, and a worker waits
+    /// with it. Writes that other controllers make are not waited for.
+    #[must_use]
+    pub fn after_all_writes(mut self) -> Self {
+        self.settings.after_all_writes = true;
         self
     }
 

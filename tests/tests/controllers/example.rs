@@ -1,10 +1,10 @@
-//! The example `workqueue`: what it creates, deletes, writes and leaves alone.
+//! The examples `workqueue` and `controller`: what they create, delete, write and leave alone.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use informer_testkit::{Cut, Fault, Status, Verb};
+use informer_testkit::{Cut, Fault, Status, TestServer, Verb};
 use informer_tests::examples::Example;
 use informer_tests::fixtures::pod;
 use informer_tests::harness::Arm;
@@ -21,9 +21,15 @@ use serde_json::json;
 /// For what takes milliseconds: long enough for a machine with other things to do.
 const SOON: Duration = Duration::from_secs(60);
 
-on_both_arms!(workqueue, |arm| async {
-    install(&arm).await?;
-    let world = World::new(&arm, &arm.namespace("sets").await?);
+// One after the other, since each reconciles every PodSet of the cluster.
+on_both_arms!(workqueue_and_controller, |arm| async {
+    has_what_it_asks_for(&arm, "workqueue").await?;
+    has_what_it_asks_for(&arm, "controller").await
+});
+
+async fn has_what_it_asks_for(arm: &Arm, example: &str) -> anyhow::Result<()> {
+    install(arm, example).await?;
+    let world = World::new(arm, &arm.namespace(&format!("{example}-sets")).await?);
     world.create_set("web", 2).await?;
     // Before the controller looks: Pods of nobody, and of another set with the same name, that was
     // here before.
@@ -36,8 +42,7 @@ on_both_arms!(workqueue, |arm| async {
     shared.controller = None;
     let shared = world.create_pod("web-shared", Some(shared)).await?;
 
-    let example = Example::run("workqueue", &arm.kubeconfig(), &[]).await?;
-    example.line(|line| line == "watching 1 PodSets" || line == "watching 2 PodSets").await?;
+    let example = Example::run(example, &arm.kubeconfig(), &[]).await?;
     let first = world.has("web", 2, 0).await?;
 
     // One is deleted, and comes again under another name.
@@ -61,10 +66,13 @@ on_both_arms!(workqueue, |arm| async {
     world.has("web", 2, 1).await?;
     if let Some(conflicts) = conflicts {
         assert_eq!(conflicts.hits(), 3);
-        let line = example
-            .line(|line| line.contains("writing the status") && line.contains("modified"))
-            .await?;
-        ensure!(line.contains("Conflict (409)") && line.len() < 400, "{line}");
+        // A controller is quiet about it.
+        if example.name() == "workqueue" {
+            let line = example
+                .line(|line| line.contains("writing the status") && line.contains("modified"))
+                .await?;
+            ensure!(line.contains("Conflict (409)") && line.len() < 400, "{line}");
+        }
     }
 
     // More, and then fewer: the one that is ready stays.
@@ -77,7 +85,11 @@ on_both_arms!(workqueue, |arm| async {
     // The set goes, and its Pods as the garbage collector would see to it. None comes again: when a
     // set that was created later has its Pod, the controller has seen all that was before.
     world.sets.delete("web", &DeleteParams::default()).await?;
-    world.delete_pod(ready).await?;
+    if example.name() == "workqueue" {
+        world.delete_pod(ready).await?;
+    } else {
+        world.gone("web").await?; // its finalizer has seen to them
+    }
     world.create_set("late", 1).await?;
     let late = world.has("late", 1, 0).await?;
     let left =
@@ -93,55 +105,68 @@ on_both_arms!(workqueue, |arm| async {
     let created = ended.lines.iter().filter(|line| line.ends_with("for PodSet web")).count();
     assert_eq!(created, 2 + 1 + 2, "never one too many: {ended:?}");
     Ok(())
-});
+}
 
 // Only the test kit can keep the controller, and nobody else, from its watch.
 on_both_arms!(
     g25_a_controller_that_cannot_see_its_writes_ends_and_does_nothing_twice,
     |arm| async {
         let Some(server) = arm.test_server() else { return Ok(()) };
-        install(&arm).await?;
-        let world = World::new(&arm, &arm.namespace("blind").await?);
-        world.create_set("web", 1).await?;
-        let example = Example::run("workqueue", &arm.kubeconfig(), &[]).await?;
-        world.has("web", 1, 0).await?;
-
-        let blind = server.faults().inject(Fault::unavailable().on(Verb::Watch).resource("pods"));
-        server.faults().cut_watches(Cut::Close, Some("pods"));
-        let refused = async || {
-            ensure!(blind.hits() > 0);
-            Ok(())
-        };
-        eventually_ok("the watch is refused", SOON, refused).await?;
-        world.scale("web", 3).await?;
-        // It gives up waiting, and waits again before it looks at a store that is as old.
-        let gave_up = async || {
-            let lines = example.lines();
-            let count =
-                lines.iter().filter(|line| line.contains("was not reached in time")).count();
-            ensure!(count >= 2, "{lines:?}");
-            Ok(())
-        };
-        eventually_ok("it gives up waiting twice", SOON, gave_up).await?;
-        let ended = example.interrupt().await?;
-        ensure!(ended.status.success(), "{ended:?}");
-        let created = ended.lines.iter().filter(|line| line.ends_with("for PodSet web")).count();
-        assert_eq!(created, 3, "{ended:?}");
-        let why = ended
-            .lines
-            .iter()
-            .find(|line| line.contains("was not reached in time"))
-            .context("it says so")?;
-        ensure!(why.contains("pods.v1") && why.contains("503"), "{why}");
+        for (example, gave_up) in
+            [("workqueue", "was not reached in time"), ("controller", "own writes are not shown")]
+        {
+            is_blind_and_does_nothing_twice(&arm, server, example, gave_up).await?;
+        }
         Ok(())
     }
 );
 
+async fn is_blind_and_does_nothing_twice(
+    arm: &Arm,
+    server: &TestServer,
+    example: &str,
+    gave_up: &str,
+) -> anyhow::Result<()> {
+    install(arm, example).await?;
+    let world = World::new(arm, &arm.namespace(&format!("{example}-blind")).await?);
+    world.create_set("web", 1).await?;
+    let example = Example::run(example, &arm.kubeconfig(), &[]).await?;
+    world.has("web", 1, 0).await?;
+
+    let blind = server.faults().inject(Fault::unavailable().on(Verb::Watch).resource("pods"));
+    server.faults().cut_watches(Cut::Close, Some("pods"));
+    let refused = async || {
+        ensure!(blind.hits() > 0);
+        Ok(())
+    };
+    eventually_ok("the watch is refused", SOON, refused).await?;
+    world.scale("web", 3).await?;
+    // It gives up waiting, and waits again before it looks at a store that is as old.
+    let has_given_up = async || {
+        let lines = example.lines();
+        let count = lines.iter().filter(|line| line.contains(gave_up)).count();
+        ensure!(count >= 2, "{lines:?}");
+        Ok(())
+    };
+    eventually_ok("it gives up waiting twice", SOON, has_given_up).await?;
+    let ended = example.interrupt().await?;
+    ensure!(ended.status.success(), "{ended:?}");
+    let created = ended.lines.iter().filter(|line| line.ends_with("for PodSet web")).count();
+    assert_eq!(created, 3, "{ended:?}");
+    let why = ended.lines.iter().find(|line| line.contains(gave_up)).context("it says so")?;
+    ensure!(why.contains("pods.v1") && why.contains("503"), "{why}");
+    blind.lift();
+    Ok(())
+}
+
 /// Installs what the example prints, and waits until it is served.
-async fn install(arm: &Arm) -> anyhow::Result<()> {
-    let ended = Example::run("workqueue", &arm.kubeconfig(), &["crd"]).await?.end().await?;
+async fn install(arm: &Arm, example: &str) -> anyhow::Result<()> {
+    let ended = Example::run(example, &arm.kubeconfig(), &["crd"]).await?.end().await?;
     let definition: CustomResourceDefinition = serde_json::from_str(&ended.lines.join("\n"))?;
-    Api::all(arm.direct().clone()).create(&PostParams::default(), &definition).await?;
+    match Api::all(arm.direct().clone()).create(&PostParams::default(), &definition).await {
+        Err(kube::Error::Api(status)) if status.is_already_exists() => {}
+        created => drop(created?),
+    }
     let list =
         async || raw_list(arm.direct(), "/apis/samples.example.com/v1/podsets").await.map(drop);
     eventually_ok("PodSets are served", SOON, list).await
@@ -207,6 +232,14 @@ impl World {
     async fn delete_pod(&self, name: &str) -> anyhow::Result<()> {
         self.pods.delete(name, &DeleteParams::default().grace_period(0)).await?;
         Ok(())
+    }
+
+    async fn gone(&self, set: &str) -> anyhow::Result<()> {
+        let look = async || {
+            ensure!(self.sets.get_opt(set).await?.is_none());
+            Ok(())
+        };
+        eventually_ok(&format!("PodSet {set} is gone"), SOON, look).await
     }
 
     async fn make_ready(&self, pod: &str) -> anyhow::Result<()> {

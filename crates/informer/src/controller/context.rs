@@ -1,24 +1,35 @@
 //! What a reconcile is given besides the object.
 
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use informer_core::{ObjectKey, Uid};
-use kube::Client;
 
-use crate::{Error, HasMetadata, SharedInformer, indexes};
+use super::error::WriteError;
+use super::writer::Writer;
+use crate::{Error, HasMetadata, Resource, SharedInformer, indexes};
 
-/// What a reconcile is given besides the object. Cloning is cheap.
+/// What a reconcile is given besides the object; its methods that write are those of [`Writer`].
+/// Cloning is cheap.
 pub struct Context<S> {
     key: ObjectKey,
     uid: Uid,
     state: Arc<S>,
-    client: Client,
+    writer: Writer,
+    /// That of the object to reconcile.
+    resource: Resource,
 }
 
 impl<S> Context<S> {
-    pub(super) fn new(key: ObjectKey, uid: Uid, state: Arc<S>, client: Client) -> Self {
-        Self { key, uid, state, client }
+    pub(super) fn new(
+        key: ObjectKey,
+        uid: Uid,
+        state: Arc<S>,
+        writer: Writer,
+        resource: Resource,
+    ) -> Self {
+        Self { key, uid, state, writer, resource }
     }
 
     /// The namespace and name of the object to reconcile.
@@ -39,12 +50,6 @@ impl<S> Context<S> {
         &self.state
     }
 
-    /// The client that was given to [`Controller::new`](crate::Controller::new), for reads.
-    #[must_use]
-    pub fn client(&self) -> &Client {
-        &self.client
-    }
-
     /// The objects of an informer whose controller is the object to reconcile, by its UID, in key
     /// order. Objects that are being deleted are among them.
     ///
@@ -60,6 +65,23 @@ impl<S> Context<S> {
         let owned = snapshot.by_index(&index, &uid)?;
         Ok(owned.map(|entry| Arc::clone(entry.object())).collect())
     }
+
+    /// Patches the object to reconcile, whatever its representation (a JSON merge patch).
+    pub(super) async fn patch_reconciled(
+        &self,
+        patch: &serde_json::Value,
+    ) -> Result<(), WriteError> {
+        self.writer.patch_key(&self.resource, patch).await
+    }
+}
+
+/// The writes.
+impl<S> Deref for Context<S> {
+    type Target = Writer;
+
+    fn deref(&self) -> &Writer {
+        &self.writer
+    }
 }
 
 impl<S> Clone for Context<S> {
@@ -68,7 +90,8 @@ impl<S> Clone for Context<S> {
             key: self.key.clone(),
             uid: self.uid.clone(),
             state: Arc::clone(&self.state),
-            client: self.client.clone(),
+            writer: self.writer.clone(),
+            resource: self.resource.clone(),
         }
     }
 }

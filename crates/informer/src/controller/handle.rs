@@ -24,7 +24,7 @@ impl ControllerHandle {
     /// The controller's figures.
     #[must_use]
     pub fn metrics(&self) -> ControllerMetrics {
-        self.0.meter.metrics(self.0.concurrency())
+        self.0.metrics()
     }
 
     /// The figures of the controller's work queue; none before its run.

@@ -1,6 +1,6 @@
 //! Counting what a controller does.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -32,6 +32,8 @@ pub(super) struct Meter(Mutex<Counted>);
 struct Counted {
     metrics: ControllerMetrics,
     running: BTreeMap<ObjectKey, (Instant, SystemTime)>,
+    /// Keys that no worker has while their own writes are waited for.
+    waiting: BTreeSet<ObjectKey>,
     recent_errors: VecDeque<FailedReconcile>,
 }
 
@@ -41,6 +43,16 @@ impl Meter {
         let begun = (Instant::now(), SystemTime::now());
         self.lock().running.insert(key.clone(), begun);
         Running { meter: self, key: key.clone() }
+    }
+
+    /// `key` waits for its own writes until this is dropped.
+    pub(super) fn waits(&self, key: &ObjectKey) -> Waiting<'_> {
+        self.lock().waiting.insert(key.clone());
+        Waiting { meter: self, key: key.clone() }
+    }
+
+    pub(super) fn conflicted(&self) {
+        self.lock().metrics.conflicts_total += 1;
     }
 
     pub(super) fn failed(&self, key: &ObjectKey, message: &str) {
@@ -63,6 +75,10 @@ impl Meter {
             since: *since,
         };
         running.running.iter().map(of).collect()
+    }
+
+    pub(super) fn waiting(&self) -> Vec<ObjectKey> {
+        self.lock().waiting.iter().cloned().collect()
     }
 
     pub(super) fn recent_errors(&self) -> Vec<FailedReconcile> {
@@ -120,5 +136,17 @@ impl Running<'_> {
 impl Drop for Running<'_> {
     fn drop(&mut self) {
         self.meter.lock().running.remove(&self.key);
+    }
+}
+
+/// A key whose own writes are waited for.
+pub(super) struct Waiting<'a> {
+    meter: &'a Meter,
+    key: ObjectKey,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.meter.lock().waiting.remove(&self.key);
     }
 }

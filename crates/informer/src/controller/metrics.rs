@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::own_writes::OwnWritesMetrics;
+
 /// The figures of a controller at one moment. The documentation of each field gives the name under
 /// which controller-runtime exports it, with the label `controller`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -26,6 +28,12 @@ pub struct ControllerMetrics {
     /// Filters and maps of watches that panicked. This library's own:
     /// `informer_controller_mapping_panics_total`.
     pub mapping_panics_total: u64,
+    /// Reconciles that failed because a write of theirs was answered with 409, and were tried again
+    /// once the informers showed what it conflicted with:
+    /// `informer_controller_conflicts_total`.
+    pub conflicts_total: u64,
+    /// How own writes are waited for: `informer_controller_own_writes_…`.
+    pub own_writes: OwnWritesMetrics,
 }
 
 /// How reconciles ended.

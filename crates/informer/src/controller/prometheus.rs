@@ -52,7 +52,7 @@ impl ControllerCollector {
 struct Family<V>(&'static str, &'static str, fn(&ControllerMetrics) -> V);
 
 // The encoder adds `_total`.
-const COUNTERS: [Family<u64>; 4] = [
+const COUNTERS: [Family<u64>; 9] = [
     Family("controller_runtime_reconcile_errors", "Reconciles that failed", |it| {
         it.reconcile_errors_total
     }),
@@ -67,15 +67,39 @@ const COUNTERS: [Family<u64>; 4] = [
         "Filters and maps of watches that panicked",
         |it| it.mapping_panics_total,
     ),
+    Family("informer_controller_conflicts", "Reconciles that met a conflict", |it| {
+        it.conflicts_total
+    }),
+    Family("informer_controller_own_writes_waits", "Reconciles that waited for own writes", |it| {
+        it.own_writes.waits
+    }),
+    Family(
+        "informer_controller_own_writes_timeouts",
+        "Waits for own writes that ended at their deadline",
+        |it| it.own_writes.timeouts,
+    ),
+    Family(
+        "informer_controller_own_writes_refreshes",
+        "Refreshes of informers for writes of unknown outcome",
+        |it| it.own_writes.refreshes,
+    ),
+    Family(
+        "informer_controller_own_writes_reads",
+        "Reads of objects for writes of unknown outcome",
+        |it| it.own_writes.reads,
+    ),
 ];
 
-const GAUGES: [Family<usize>; 2] = [
+const GAUGES: [Family<usize>; 3] = [
     Family("controller_runtime_active_workers", "Reconciles that run", |it| it.active_workers),
     Family(
         "controller_runtime_max_concurrent_reconciles",
         "How many reconciles may run at a time",
         |it| it.max_concurrent_reconciles,
     ),
+    Family("informer_controller_own_writes_remembered", "Writes that are remembered", |it| {
+        it.own_writes.remembered
+    }),
 ];
 
 impl Collector for ControllerCollector {

@@ -12,12 +12,15 @@ use tokio::task::coop::consume_budget;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::action::Action;
 use super::context::Context;
+use super::gate::Gate;
+use super::own_writes::OwnWrites;
 use super::shared::{Ending, Phase, Shared};
 use super::source::{Source, Watch};
-use super::worker::Reconciler;
+use super::worker::{Reconciler, Waits};
 use super::{Controller, Settings};
 use crate::Error;
 use crate::workqueue::WorkQueue;
@@ -74,7 +77,10 @@ where
     let watch = Watch::objects(&objects, filter, called_at);
     let mut sources: Vec<Arc<dyn Source>> = vec![Arc::new(watch)];
     sources.extend(others);
-    shared.set_up(WorkQueue::with_limiter(&name, limiter), concurrency, sources.clone());
+    let own_writes = OwnWrites::new(client);
+    sources.iter().for_each(|source| source.follow(&own_writes));
+    let queue = WorkQueue::with_limiter(&name, limiter);
+    shared.set_up(queue, concurrency, sources.clone(), Arc::clone(&own_writes));
     let _ending = Ending(Arc::clone(&shared));
     shared.phase.send_replace(Phase::Syncing);
 
@@ -86,13 +92,22 @@ where
         () = &mut shutdown => return Ok(()),
         synced = synced => synced.map_err(informer_failed)?,
     }
+    let resource = objects.resource().clone();
     let objects = objects.synced().await.map_err(informer_failed)?;
 
     let stopping = CancellationToken::new();
+    // For waits of keys that no worker has, also if this is dropped.
+    let _stops = stopping.clone().drop_guard();
+    let waiting = TaskTracker::new();
+    let (deadline, for_all) = (settings.own_writes_deadline, settings.after_all_writes);
+    let waits = Waits { deadline, for_all, tasks: waiting.clone() };
     let state = Arc::new(state);
     let reconciler = Reconciler {
         shared: Arc::clone(&shared),
-        client,
+        own_writes,
+        waits,
+        gate: Gate::open(),
+        resource,
         objects,
         state,
         reconcile,
@@ -117,7 +132,8 @@ where
     shared.phase.send_replace(Phase::ShuttingDown);
     stopping.cancel();
     shared.queue().shutdown();
-    ended.and(finish(&shared, workers, settings.shutdown_deadline).await)
+    waiting.close();
+    ended.and(finish(&shared, workers, &waiting, settings.shutdown_deadline).await)
 }
 
 fn unless_panicked<O>(ended: Result<O, JoinError>) -> O {
@@ -172,9 +188,13 @@ fn feed(
 async fn finish(
     shared: &Shared,
     mut workers: JoinSet<()>,
+    waiting: &TaskTracker,
     deadline: Duration,
 ) -> Result<(), RunError> {
-    let ended = async { while workers.join_next().await.is_some() {} };
+    let ended = async {
+        while workers.join_next().await.is_some() {}
+        waiting.wait().await;
+    };
     if timeout(deadline, ended).await.is_ok() {
         return Ok(());
     }

@@ -6,6 +6,8 @@ use informer_core::ObjectKey;
 use tokio::sync::watch;
 
 use super::meter::Meter;
+use super::metrics::ControllerMetrics;
+use super::own_writes::{OwnWrites, OwnWritesMetrics};
 use super::source::Source;
 use super::status::{ControllerPhase, ControllerStatus};
 use crate::workqueue::WorkQueue;
@@ -17,6 +19,14 @@ pub(crate) struct Shared {
     pub(super) phase: watch::Sender<Phase>,
     /// Empty once the controller has ended: whoever keeps a handle keeps no informer running.
     sources: Mutex<Vec<Arc<dyn Source>>>,
+    own_writes: Mutex<Remembered>,
+}
+
+/// What was written; none any more once the controller has ended, for the same reason.
+#[derive(Default)]
+struct Remembered {
+    own_writes: Option<Arc<OwnWrites>>,
+    last: OwnWritesMetrics,
 }
 
 /// What is known when the controller runs.
@@ -43,6 +53,7 @@ impl Shared {
             meter: Meter::default(),
             phase: watch::Sender::new(Phase::NotStarted),
             sources: Mutex::new(Vec::new()),
+            own_writes: Mutex::default(),
         }
     }
 
@@ -51,11 +62,13 @@ impl Shared {
         queue: WorkQueue<ObjectKey>,
         concurrency: usize,
         sources: Vec<Arc<dyn Source>>,
+        own_writes: Arc<OwnWrites>,
     ) {
         let name = queue.name().to_owned();
         let is_first = self.setup.set(Setup { name, queue, concurrency }).is_ok();
         debug_assert!(is_first, "a controller runs once");
         *self.sources() = sources;
+        self.remembered().own_writes = Some(own_writes);
     }
 
     /// Empty before the run.
@@ -79,6 +92,18 @@ impl Shared {
 
     pub(super) fn sources(&self) -> MutexGuard<'_, Vec<Arc<dyn Source>>> {
         self.sources.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn metrics(&self) -> ControllerMetrics {
+        let own_writes = {
+            let remembered = self.remembered();
+            remembered.own_writes.as_ref().map_or(remembered.last, |it| it.metrics())
+        };
+        ControllerMetrics { own_writes, ..self.meter.metrics(self.concurrency()) }
+    }
+
+    fn remembered(&self) -> MutexGuard<'_, Remembered> {
+        self.own_writes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn status(&self) -> ControllerStatus {
@@ -105,6 +130,7 @@ impl Shared {
             queued_low: queue.depth_low,
             max_concurrent_reconciles: self.concurrency(),
             running: self.meter.running(),
+            waiting_for_own_writes: self.meter.waiting(),
             recent_errors: self.meter.recent_errors(),
             informers,
         }
@@ -118,6 +144,11 @@ impl Drop for Ending {
     fn drop(&mut self) {
         self.0.queue().shutdown();
         self.0.sources().clear();
+        let mut remembered = self.0.remembered();
+        if let Some(own_writes) = remembered.own_writes.take() {
+            remembered.last = own_writes.metrics();
+        }
+        drop(remembered);
         self.0.phase.send_replace(Phase::Ended);
     }
 }

@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use informer_core::{Event, ObjectKey};
 
+use super::own_writes::OwnWrites;
 use super::predicate::Predicate;
 use super::shared::Shared;
 use crate::error::Missing;
@@ -30,6 +31,8 @@ pub(super) trait Source: Send + Sync {
     /// Adds keys to the controller's queue while it is polled; ends when the informer does.
     fn feed(&self, controller: &Arc<Shared>) -> Result<BoxStream<'static, ()>, Error>;
     fn stopped(&self) -> Error;
+    /// Has own writes wait for this informer.
+    fn follow(&self, own_writes: &OwnWrites);
 }
 
 /// An informer, and whose reconcile its events ask for.
@@ -164,5 +167,9 @@ impl<T: Send + Sync + 'static> Source for Watch<T> {
 
     fn stopped(&self) -> Error {
         self.informer.shared.stopped()
+    }
+
+    fn follow(&self, own_writes: &OwnWrites) {
+        own_writes.follow(&self.informer);
     }
 }

@@ -32,6 +32,8 @@ pub struct ControllerStatus {
     pub max_concurrent_reconciles: usize,
     /// The reconciles that run, in the order of their keys.
     pub running: Vec<RunningReconcile>,
+    /// The keys that wait until the informers show what their reconciles wrote.
+    pub waiting_for_own_writes: Vec<ObjectKey>,
     /// The last reconciles that failed, oldest first.
     pub recent_errors: Vec<FailedReconcile>,
     /// The controller's informers; none once it has ended.

@@ -308,6 +308,20 @@ impl Writer {
         client.clone()
     }
 
+    /// Patches the object of the writer's key, whatever its representation (a JSON merge patch).
+    pub(super) async fn patch_key(
+        &self,
+        resource: &Resource,
+        patch: &serde_json::Value,
+    ) -> Result<(), WriteError> {
+        let namespace = Some(self.key.namespace()).filter(|it| !it.is_empty());
+        let collection = request::Request::new(resource.path(namespace));
+        let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
+        let request = collection.patch(self.key.name(), &params, &patch);
+        let named = || format!("patch {resource} {}", self.key);
+        self.send_named(request, named).await.map(drop)
+    }
+
     async fn serve(
         &self,
         request: Request<Body>,
@@ -354,6 +368,15 @@ impl Writer {
             let namespace = object.meta().namespace.as_deref().unwrap_or_default();
             format!("{verb} {} {namespace}/{}", Resource::of::<K>(), name(object))
         };
+        self.send_named(request, named).await
+    }
+
+    /// Sends a write that is called so should it not even be a request.
+    async fn send_named(
+        &self,
+        request: Result<Request<Vec<u8>>, request::Error>,
+        named: impl Fn() -> String,
+    ) -> Result<(String, Bytes), WriteError> {
         let request = request.map_err(|error| WriteError::Invalid {
             operation: named(),
             problem: error.to_string(),

@@ -5,6 +5,8 @@
 mod common;
 
 mod events;
+mod finalizers;
 mod life;
 mod retries;
 mod world;
+mod writes;
