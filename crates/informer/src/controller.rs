@@ -118,6 +118,7 @@ use futures_util::future::BoxFuture;
 use informer_core::ObjectKey;
 use kube::Client;
 
+use crate::leader_election::Leadership;
 use crate::workqueue::{MaxOfLimiter, RateLimiter, default_limiter};
 use crate::{HasMetadata, SharedInformer};
 
@@ -125,7 +126,6 @@ pub use action::Action;
 pub use context::Context;
 pub use error::{NotCaughtUp, NotShown, WriteError};
 pub use finalizer::{FinalizerEvent, finalizer};
-pub use gate::NotLeader;
 pub use handle::ControllerHandle;
 pub use metrics::{ControllerMetrics, ReconcileTimes, ReconcileTotals};
 pub use own_writes::OwnWritesMetrics;
@@ -166,6 +166,7 @@ struct Settings {
     timeout: Option<Duration>,
     own_writes_deadline: Duration,
     after_all_writes: bool,
+    leadership: Option<Leadership>,
     shutdown: BoxFuture<'static, ()>,
     shutdown_deadline: Duration,
 }
@@ -186,6 +187,7 @@ impl<T: Send + Sync + 'static> Controller<T> {
             timeout: None,
             own_writes_deadline: OWN_WRITES_DEADLINE,
             after_all_writes: false,
+            leadership: None,
             shutdown: Box::pin(pending()),
             shutdown_deadline: SHUTDOWN_DEADLINE,
         };
@@ -308,6 +310,23 @@ impl<T: Send + Sync + 'static> Controller<T> {
     #[must_use]
     pub fn after_all_writes(mut self) -> Self {
         self.settings.after_all_writes = true;
+        self
+    }
+
+    /// Reconciles only while this process leads. Its [`LeaderElector`] runs beside the controller,
+    /// and may serve several; end it after them, so that the Lease is released when nothing writes
+    /// any more.
+    ///
+    /// The informers run all the time. When this process begins to lead, all of them are
+    /// [refreshed](SharedInformer::refresh), so that what the leader before wrote is not done again,
+    /// and every object is reconciled. When it leads no more, writes through the [`Context`] are
+    /// refused with [`WriteError::NotLeader`], running reconciles are cancelled where they wait, and
+    /// the writes that they made are forgotten.
+    ///
+    /// [`LeaderElector`]: crate::leader_election::LeaderElector
+    #[must_use]
+    pub fn leader_election(mut self, leadership: Leadership) -> Self {
+        self.settings.leadership = Some(leadership);
         self
     }
 

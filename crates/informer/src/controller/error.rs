@@ -4,8 +4,8 @@ use std::fmt;
 
 use kube::core::Status;
 
-use super::gate::NotLeader;
 use crate::error::Missing;
+use crate::leader_election::NotLeader;
 use crate::{ObjectKey, ResourceVersion, Uid};
 
 /// A write of a reconcile failed.

@@ -3,12 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// A write was refused before it was sent: this replica does not hold the lease, or its renew
-/// deadline has passed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("this replica is not the leader: nothing was written")]
-#[non_exhaustive]
-pub struct NotLeader;
+use crate::leader_election::NotLeader;
 
 /// Says before each write whether it is allowed.
 #[derive(Clone)]

@@ -1,6 +1,7 @@
 //! The life of a controller: waiting for its informers, reconciling, going home.
 
 use std::fmt;
+use std::future::pending;
 use std::panic::{Location, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +24,8 @@ use super::source::{Source, Watch};
 use super::worker::{Reconciler, Waits};
 use super::{Controller, Settings};
 use crate::Error;
-use crate::workqueue::WorkQueue;
+use crate::leader_election::{Leadership, NotLeader, Term};
+use crate::workqueue::{Priority, WorkQueue};
 
 /// How long a controller waits for its informers before it says so in the log.
 const SAY_WAITING: Duration = Duration::from_secs(5);
@@ -53,6 +55,14 @@ pub enum RunError {
         controller: String,
         /// The objects whose reconciles were cancelled.
         keys: Vec<ObjectKey>,
+    },
+    /// This process will not lead any more: its elector has ended before the controller.
+    #[error("the controller {controller} ends: {error}")]
+    NotLeader {
+        /// The name of the controller.
+        controller: String,
+        /// Why.
+        error: NotLeader,
     },
 }
 
@@ -95,45 +105,121 @@ where
     let resource = objects.resource().clone();
     let objects = objects.synced().await.map_err(informer_failed)?;
 
-    let stopping = CancellationToken::new();
-    // For waits of keys that no worker has, also if this is dropped.
-    let _stops = stopping.clone().drop_guard();
-    let waiting = TaskTracker::new();
-    let (deadline, for_all) = (settings.own_writes_deadline, settings.after_all_writes);
-    let waits = Waits { deadline, for_all, tasks: waiting.clone() };
-    let state = Arc::new(state);
-    let reconciler = Reconciler {
-        shared: Arc::clone(&shared),
-        own_writes,
-        waits,
-        gate: Gate::open(),
-        resource,
-        objects,
-        state,
-        reconcile,
-        timeout,
-        stopping: stopping.clone(),
-        called_at,
-    };
-    let reconciler = Arc::new(reconciler);
-    let mut workers = JoinSet::new();
-    for _ in 0..concurrency {
-        workers.spawn(Arc::clone(&reconciler).work());
-    }
-    shared.phase.send_replace(Phase::Running);
+    let (reconcile, state) = (Arc::new(reconcile), Arc::new(state));
+    loop {
+        let mut term = None;
+        if let Some(leadership) = &settings.leadership {
+            shared.phase.send_replace(Phase::Standby);
+            let begun = tokio::select! {
+                biased;
+                () = &mut shutdown => return Ok(()),
+                Some(ended) = feeding.join_next() => {
+                    return Err(informer_failed(unless_panicked(ended)));
+                }
+                begun = begin_term(leadership, &own_writes, &sources) => begun,
+            };
+            term = Some(begun.map_err(|it| it.of(&name))?);
+            // Some were cancelled in the last term, and all were another's meanwhile.
+            for entry in objects.snapshot().iter() {
+                shared.queue().add_with_priority(entry.key.clone(), Priority::Low);
+            }
+        }
+        let gate = term.as_ref().map_or_else(Gate::open, |term| Gate::new(term.gate()));
 
-    let ended = tokio::select! {
-        biased;
-        () = &mut shutdown => Ok(()),
-        Some(ended) = feeding.join_next() => Err(informer_failed(unless_panicked(ended))),
-        // Workers end when they are told to; but only a limiter's panics are not caught.
-        Some(ended) = workers.join_next() => return Ok(unless_panicked(ended)),
-    };
-    shared.phase.send_replace(Phase::ShuttingDown);
-    stopping.cancel();
-    shared.queue().shutdown();
-    waiting.close();
-    ended.and(finish(&shared, workers, &waiting, settings.shutdown_deadline).await)
+        let stopping = CancellationToken::new();
+        // For waits of keys that no worker has, also if this is dropped.
+        let _stops = stopping.clone().drop_guard();
+        let waiting = TaskTracker::new();
+        let (deadline, for_all) = (settings.own_writes_deadline, settings.after_all_writes);
+        let reconciler = Arc::new(Reconciler {
+            shared: Arc::clone(&shared),
+            own_writes: Arc::clone(&own_writes),
+            waits: Waits { deadline, for_all, tasks: waiting.clone() },
+            gate,
+            resource: resource.clone(),
+            objects: objects.clone(),
+            state: Arc::clone(&state),
+            reconcile: Arc::clone(&reconcile),
+            timeout,
+            stopping: stopping.clone(),
+            called_at,
+        });
+        let mut workers = JoinSet::new();
+        for _ in 0..concurrency {
+            workers.spawn(Arc::clone(&reconciler).work());
+        }
+        shared.phase.send_replace(Phase::Running);
+
+        let lost = async {
+            match &term {
+                Some(term) => term.lost().await,
+                None => pending().await,
+            }
+        };
+        let ended = tokio::select! {
+            biased;
+            () = &mut shutdown => Ok(()),
+            Some(ended) = feeding.join_next() => Err(informer_failed(unless_panicked(ended))),
+            // Workers end when they are told to; but only a limiter's panics are not caught.
+            Some(ended) = workers.join_next() => return Ok(unless_panicked(ended)),
+            why = lost => {
+                tracing::warn!(controller = name, "reconciles are cancelled: {why}");
+                stopping.cancel();
+                cancel(&mut workers).await;
+                own_writes.forget_all();
+                continue;
+            }
+        };
+        shared.phase.send_replace(Phase::ShuttingDown);
+        stopping.cancel();
+        shared.queue().shutdown();
+        waiting.close();
+        return ended.and(finish(&shared, workers, &waiting, settings.shutdown_deadline).await);
+    }
+}
+
+/// Why a term did not begin, and will not.
+enum NoTerm {
+    Over(NotLeader),
+    Informer(Error),
+}
+
+impl NoTerm {
+    fn of(self, controller: &str) -> RunError {
+        let controller = controller.to_owned();
+        match self {
+            Self::Over(error) => RunError::NotLeader { controller, error },
+            Self::Informer(error) => RunError::Informer { controller, error },
+        }
+    }
+}
+
+/// Waits until this process leads and its informers show what was written before.
+async fn begin_term(
+    leadership: &Leadership,
+    own_writes: &OwnWrites,
+    sources: &[Arc<dyn Source>],
+) -> Result<Term, NoTerm> {
+    loop {
+        let term = leadership.wait_until_leading().await.map_err(NoTerm::Over)?;
+        own_writes.forget_all();
+        let refreshes = try_join_all(sources.iter().map(|source| source.refresh()));
+        tokio::select! {
+            biased;
+            _ = term.lost() => {}
+            refreshed = refreshes => {
+                refreshed.map_err(NoTerm::Informer)?;
+                return Ok(term);
+            }
+        }
+    }
+}
+
+/// Cancels workers, and waits for them unless they block.
+async fn cancel(workers: &mut JoinSet<()>) {
+    workers.abort_all();
+    let ended = async { while workers.join_next().await.is_some() {} };
+    _ = timeout(CANCELLED, ended).await;
 }
 
 fn unless_panicked<O>(ended: Result<O, JoinError>) -> O {
@@ -199,8 +285,6 @@ async fn finish(
         return Ok(());
     }
     let keys = shared.meter.running().into_iter().map(|running| running.key).collect();
-    workers.abort_all();
-    let ended = async { while workers.join_next().await.is_some() {} };
-    _ = timeout(CANCELLED, ended).await;
+    cancel(&mut workers).await;
     Err(RunError::Cancelled { controller: shared.name().to_owned(), keys })
 }

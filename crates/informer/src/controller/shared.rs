@@ -41,6 +41,7 @@ struct Setup {
 pub(super) enum Phase {
     NotStarted,
     Syncing,
+    Standby,
     Running,
     ShuttingDown,
     Ended,
@@ -116,6 +117,7 @@ impl Shared {
                 let waiting_for = unsynced.map(|it| it.missing().to_string()).collect();
                 ControllerPhase::WaitingForInformers { waiting_for }
             }
+            Phase::Standby => ControllerPhase::Standby,
             Phase::Running => ControllerPhase::Running,
             Phase::ShuttingDown => ControllerPhase::ShuttingDown,
             Phase::Ended => ControllerPhase::Ended,
@@ -123,7 +125,7 @@ impl Shared {
         let queue = self.queue_if_any().map(WorkQueue::metrics).unwrap_or_default();
         ControllerStatus {
             name: self.name().to_owned(),
-            is_ready: matches!(phase, ControllerPhase::Running),
+            is_ready: matches!(phase, ControllerPhase::Running | ControllerPhase::Standby),
             is_healthy: !matches!(phase, ControllerPhase::Ended),
             phase,
             queued: queue.depth,

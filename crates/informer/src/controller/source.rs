@@ -25,6 +25,7 @@ pub(super) trait Source: Send + Sync {
     /// before this one began is not done again.
     fn synced(&self) -> BoxFuture<'_, Result<(), Error>>;
     fn is_synced(&self) -> bool;
+    fn refresh(&self) -> BoxFuture<'_, Result<(), Error>>;
     fn status(&self) -> Status;
     /// What is to be said while it has not synced.
     fn missing(&self) -> Missing;
@@ -125,6 +126,10 @@ impl<T: Send + Sync + 'static> Source for Watch<T> {
             }
             Ok(())
         })
+    }
+
+    fn refresh(&self) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(self.informer.refresh())
     }
 
     fn is_synced(&self) -> bool {

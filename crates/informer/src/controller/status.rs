@@ -19,7 +19,7 @@ pub struct ControllerStatus {
     pub name: String,
     /// What it is doing.
     pub phase: ControllerPhase,
-    /// Whether it reconciles: for a readiness probe.
+    /// Whether it reconciles, or would if it led: for a readiness probe.
     pub is_ready: bool,
     /// Whether it runs, or will: for a liveness probe. An API server that does not answer makes no
     /// controller unhealthy, for a restart would help nobody.
@@ -52,6 +52,8 @@ pub enum ControllerPhase {
         /// The informers that have not synced, with their states and last errors.
         waiting_for: Vec<String>,
     },
+    /// It waits until this process leads, and until its informers are refreshed then.
+    Standby,
     /// It reconciles.
     Running,
     /// It was told to end, and waits for the reconciles that run.
@@ -101,6 +103,7 @@ impl fmt::Display for ControllerPhase {
             Self::WaitingForInformers { waiting_for } => {
                 write!(f, "waiting for {}", waiting_for.join("; "))
             }
+            Self::Standby => f.write_str("waiting to lead"),
             Self::Running => f.write_str("running"),
             Self::ShuttingDown => f.write_str("shutting down"),
             Self::Ended => f.write_str("ended"),

@@ -36,7 +36,7 @@ pub(super) struct Reconciler<T, S, F> {
     pub(super) objects: Lister<T>,
     pub(super) resource: Resource,
     pub(super) state: Arc<S>,
-    pub(super) reconcile: F,
+    pub(super) reconcile: Arc<F>,
     pub(super) timeout: Option<Duration>,
     /// No more keys are taken from here on.
     pub(super) stopping: CancellationToken,

@@ -6,6 +6,7 @@ mod common;
 
 mod events;
 mod finalizers;
+mod leading;
 mod life;
 mod retries;
 mod world;

@@ -7,14 +7,16 @@ use kube::api::{Api, PostParams};
 use super::*;
 use crate::InformerOptions;
 use crate::controller::error::WriteError;
-use crate::controller::gate::NotLeader;
+use crate::leader_election::{NotLeader, NotLeaderCause};
 
 #[tokio::test(start_paused = true)]
 async fn who_is_not_the_leader_writes_nothing() {
     let bed = Bed::new().await;
     let leads = Arc::new(AtomicBool::new(false));
     let asked = Arc::clone(&leads);
-    let gate = Gate::new(move || asked.load(Ordering::Relaxed).then_some(()).ok_or(NotLeader));
+    let not_leader = || NotLeader { lease: "default/lease".into(), cause: NotLeaderCause::Over };
+    let gate =
+        Gate::new(move || asked.load(Ordering::Relaxed).then_some(()).ok_or_else(not_leader));
     let writer = bed.own.writer(owner(), gate);
     let error = writer.create(&map("a", "1")).await.unwrap_err();
     assert!(matches!(error, WriteError::NotLeader(_)), "{error}");
