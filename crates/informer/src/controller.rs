@@ -83,6 +83,10 @@
 //! # Events
 //! Kubernetes Events are written with kube-runtime's `Recorder`, if you want them: it takes
 //! [`Writer::client`], or any other, and a reference to the object.
+//!
+//! # Replicas
+//! With [`leader_election`](Controller::leader_election) one of several replicas reconciles, and the
+//! others keep their informers ready.
 
 mod action;
 mod context;
