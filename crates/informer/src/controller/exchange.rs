@@ -281,7 +281,7 @@ impl Returned {
         };
         let written = is_object.then(|| Written {
             key: ObjectKey::namespaced(&metadata.namespace, &metadata.name),
-            uid: Uid::new(&metadata.uid),
+            uid: Uid::from(metadata.uid.as_str()),
             version: metadata.resource_version.as_str().into(),
             is_gone: has_ended && metadata.finalizers.unwrap_or_default().is_empty(),
         });

@@ -264,7 +264,7 @@ fn feed(
             match events.next().await {
                 Some(None) => {}
                 Some(Some(stopped)) => return stopped,
-                None => std::future::pending().await,
+                None => pending().await,
             }
         }
     })
