@@ -1,6 +1,6 @@
 //! From the events of informers to keys.
 
-use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use futures_util::StreamExt;
@@ -84,7 +84,15 @@ impl<T: Send + Sync + 'static> Watch<T> {
         map: impl Fn(&T) -> I + Send + Sync + 'static,
     ) -> Self {
         Self::new(informer, filter, move |event, add| {
-            each_state(event, |object| map(object).into_iter().for_each(&mut *add));
+            // A panic on one state does not hide what the other asks for.
+            let mut panicked = None;
+            each_state(event, |object| {
+                let mapped = AssertUnwindSafe(|| map(object).into_iter().for_each(&mut *add));
+                panicked = catch_unwind(mapped).err().or(panicked.take());
+            });
+            if let Some(panicked) = panicked {
+                resume_unwind(panicked);
+            }
         })
     }
 

@@ -222,7 +222,7 @@ async fn panics_and_timeouts_are_counted_and_tried_again() {
     assert_eq!((metrics.reconcile_total.error, metrics.reconcile_total.success), (2, 1));
     let errors: Vec<_> =
         ran.handle.status().recent_errors.into_iter().map(|it| it.message).collect();
-    assert!(errors[0].contains("panicked") && errors[0].contains("controller.rs"), "{errors:?}");
+    assert!(errors[0].contains("panicked") && errors[0].contains("world.rs"), "{errors:?}");
     assert!(!errors[0].contains("hunter2") && errors[1].contains("30s"), "{errors:?}");
     ran.stop().await.unwrap();
     world.factory.shutdown().await;
