@@ -130,6 +130,7 @@ async fn g07_unchanged_objects_are_neither_replaced_nor_delivered_by_a_refresh()
     assert_eq!(informer.status().counters.unchanged, 1);
     let told = common::notes(&mut told, 2).await;
     assert_eq!(told, ["delete c=1 Unknown", "update b=1>2"]);
+    informer.stop().await;
 }
 
 async fn g22_a_refresh_before_the_start_waits_for_it_and_makes_the_first_list_at_the_newest() {
@@ -137,7 +138,7 @@ async fn g22_a_refresh_before_the_start_waits_for_it_and_makes_the_first_list_at
     let error = informer.refresh_within(10 * SECOND).await.unwrap_err();
     assert!(matches!(error, Error::NotRefreshed(_)), "{error:?}");
     let text =
-        "not refreshed in time: configmaps.v1 in all namespaces (not started: call `start()`)";
+        "not refreshed in time: configmaps.v1 in the whole cluster (not started: call `start()`)";
     assert!(error.to_string().contains(text), "{error}");
 
     let waiting = tokio::spawn({
@@ -158,7 +159,7 @@ async fn g25_a_refresh_that_is_dropped_is_made_all_the_same() {
     assert!(informer.refresh().now_or_never().is_none());
     let request = script.list(20, &[object("a", 12, "1")]).await;
     assert!(request.version.is_unset(), "{request:?}");
-    script.watch().await;
+    let (_, _feed) = script.watch().await;
     soon(informer.wait_for(20)).await.unwrap();
     assert_eq!(informer.unsynced_store().len(), 1);
     // A later call is not satisfied by it.
@@ -226,7 +227,7 @@ async fn g26_only_a_list_at_the_newest_makes_a_refresh_needless() {
     feed.fail(FailureKind::Expired, "gone");
     let request = script.list(20, &[]).await;
     assert_eq!(request.version, 9.into());
-    script.watch().await;
+    let (_, _feed) = script.watch().await;
     soon(informer.wait_for(20)).await.unwrap();
     assert!(informer.needs_refresh(), "the second was at the version of the first");
     let (refreshed, _) = tokio::join!(informer.refresh(), script.list(21, &[]));

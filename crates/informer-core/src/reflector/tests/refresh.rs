@@ -151,7 +151,9 @@ fn g28_a_degraded_informer_refreshes_by_a_list_when_a_watch_is_due() {
     script.expect(finish("10")).give(failed(FailureKind::Transport)).wait_jitter();
     script.expect_watch("10").give(Input::Opened).degrade_by(&failed(FailureKind::Server));
     let State::Degraded { .. } = script.reflector.state() else { panic!() };
-    script.give(refresh(1)).expect_refreshed(1, "20").wait(Duration::ZERO..=secs(30));
+    script.give(refresh(1)).expect_refreshed(1, "20").expect_watch("20");
+    // Only a watch ends that state.
+    script.give(failed(FailureKind::Server)).wait(Duration::ZERO..=secs(30));
     assert!(matches!(script.reflector.state(), State::Degraded { .. }));
     script.expect_watch("20").quiet();
 }
