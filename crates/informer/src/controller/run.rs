@@ -161,7 +161,10 @@ where
             () = &mut shutdown => Ok(()),
             Some(ended) = feeding.join_next() => Err(informer_failed(unless_panicked(ended))),
             // Workers end when they are told to; but only a limiter's panics are not caught.
-            Some(ended) = workers.join_next() => return Ok(unless_panicked(ended)),
+            Some(ended) = workers.join_next() => {
+                unless_panicked(ended);
+                return Ok(());
+            }
             why = lost => {
                 tracing::warn!(controller = name, "reconciles are cancelled: {why}");
                 stopping.cancel();

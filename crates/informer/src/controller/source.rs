@@ -88,7 +88,7 @@ impl<T: Send + Sync + 'static> Watch<T> {
             let mut panicked = None;
             each_state(event, |object| {
                 let mapped = AssertUnwindSafe(|| map(object).into_iter().for_each(&mut *add));
-                panicked = catch_unwind(mapped).err().or(panicked.take());
+                panicked = catch_unwind(mapped).err().or_else(|| panicked.take());
             });
             if let Some(panicked) = panicked {
                 resume_unwind(panicked);

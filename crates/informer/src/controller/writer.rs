@@ -399,7 +399,7 @@ impl Writer {
     fn collection<K: TypedResource>(&self, object: &K) -> Result<request::Request, request::Error> {
         let resource = Resource::of::<K>();
         let own = object.meta().namespace.as_deref().filter(|it| !it.is_empty());
-        let namespace = own.or(Some(self.key.namespace()).filter(|it| !it.is_empty()));
+        let namespace = own.or_else(|| Some(self.key.namespace()).filter(|it| !it.is_empty()));
         if resource.namespaced && namespace.is_none() {
             let problem = "an object of a namespaced kind needs a namespace".to_owned();
             return Err(request::Error::Validation(problem));
