@@ -43,8 +43,8 @@ impl World {
         self.write(2, Write::Put(Good::Yes));
         self.request_refresh();
         self.run_until(self.now + Duration::from_secs(20));
-        let (wanted, version) = (self.ingest.sink().refreshes, self.server.version());
-        assert_eq!(self.ingest.sink().pipeline.refreshes(), wanted, "G26: not refreshed in 20 s");
+        let (wanted, version) = (self.ingest.sink.refreshes, self.server.version());
+        assert_eq!(self.ingest.sink.pipeline.refreshes(), wanted, "G26: not refreshed in 20 s");
         let shown = self.content.reader.snapshot();
         assert_eq!(*shown.version(), version.into(), "G14: not refreshed");
     }
@@ -118,7 +118,7 @@ impl World {
         equal
             && self.ingest.sink.pipeline.has_synced()
             && self.ingest.queued() == 0
-            && self.ingest.sink().pipeline.refreshes() == self.ingest.sink().refreshes
+            && self.ingest.sink.pipeline.refreshes() == self.ingest.sink.refreshes
             && matches!(self.ingest.state(), State::Watching { .. })
             && self.handlers.iter().all(|handler| {
                 let queue = handler.queue.lock();

@@ -32,7 +32,7 @@ struct Requested {
 
 impl World {
     pub(crate) fn request_refresh(&mut self) {
-        let store = self.ingest.sink_mut();
+        let store = &mut self.ingest.sink;
         store.refreshes += 1;
         let (number, version) = (store.refreshes, self.server.version());
         let histories = self.server.lineages.len();
@@ -48,16 +48,16 @@ impl World {
 
     /// Whether the next list has to be one at `""`.
     pub(crate) fn is_refresh_pending(&self) -> bool {
-        self.ingest.sink().refreshes > self.refreshes.completed
+        self.ingest.sink.refreshes > self.refreshes.completed
     }
 
     /// The first page of a list is requested.
     pub(crate) fn list_requested(&mut self, newest: bool) {
-        self.refreshes.listing = newest.then_some(self.ingest.sink().refreshes);
+        self.refreshes.listing = newest.then_some(self.ingest.sink.refreshes);
     }
 
     pub(crate) fn discovery_requested(&mut self) {
-        self.refreshes.discovering = self.ingest.sink().refreshes;
+        self.refreshes.discovering = self.ingest.sink.refreshes;
     }
 
     pub(crate) fn list_completes_refreshes(&mut self) {
@@ -71,7 +71,7 @@ impl World {
 
     /// Checks what is complete, after a delivery.
     pub(crate) fn check_refreshes(&mut self) {
-        let completed = self.ingest.sink().pipeline.refreshes();
+        let completed = self.ingest.sink.pipeline.refreshes();
         let expected = self.refreshes.completed;
         assert!(completed <= expected, "G26: {completed} refreshes complete, of {expected}");
         if self.ingest.queued() == 0 {
