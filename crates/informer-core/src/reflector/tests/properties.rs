@@ -107,7 +107,6 @@ fn play(script: &mut Script, steps: &[Step], time: Duration) -> Vec<Duration> {
         script.now = at;
         // Answers come only to what was asked.
         let refresh = matches!(step.input, Input::Refresh { .. });
-        let refresh = matches!(step.input, Input::Refresh { .. });
         let beside = refresh || matches!(step.input, Input::Probed(_) | Input::Discovered(_));
         if refresh {
             script.requested += 1;
