@@ -35,7 +35,7 @@ enum Fate {
     Late(u8),
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 enum Step {
     Own {
         key: u8,

@@ -107,7 +107,7 @@ impl Case {
         }
     }
 
-    fn settle(&mut self, found: Found) {
+    fn settle(&mut self, found: &Found) {
         for unsettled in self.writes.unsettled(&set()) {
             let selects = |_| Selection::Selected;
             self.writes.settled(unsettled.ticket, found.clone(), selects, &self.stores);
@@ -296,11 +296,11 @@ fn a_read_settles_an_unknown_outcome() {
         case
     };
     let mut case = unknown(Verb::Create, None);
-    case.settle(Found::Absent);
+    case.settle(&Found::Absent);
     assert!(case.is_caught_up(), "it was not created");
 
     let mut case = unknown(Verb::Change, None);
-    case.settle(Found::Object(written("a", 7)));
+    case.settle(&Found::Object(written("a", 7)));
     assert!(case.writes.refreshes(&set(), &case.stores).is_empty());
     assert!(matches!(case.missing()[..], [Missing::Version { .. }]));
     case.stores.0[0].version = 7;
@@ -308,7 +308,7 @@ fn a_read_settles_an_unknown_outcome() {
 
     for found in [Found::Absent, Found::Object(written("b", 5))] {
         let mut case = unknown(Verb::Delete, Some("a"));
-        case.settle(found);
+        case.settle(&found);
         assert!(matches!(case.missing()[..], [Missing::Delete { .. }]));
         case.stores.0[0].held.clear();
         assert!(case.is_caught_up());
@@ -320,7 +320,7 @@ fn an_absence_without_uid_leaves_it_to_a_refresh() {
     let mut case = Case::new(&[PODS]);
     let ticket = case.begin(Verb::Delete, Some("web-0"), None);
     case.answer(ticket, Answer::Deleted { uid: None });
-    case.settle(Found::Absent);
+    case.settle(&Found::Absent);
     assert!(!case.is_caught_up() && case.writes.unsettled(&set()).is_empty());
     case.refresh();
     assert!(case.is_caught_up());
@@ -343,7 +343,7 @@ fn an_answer_without_labels_is_read_again_unless_the_store_has_the_object() {
     let mut case = Case::new(&[PODS]);
     case.change(7, Selection::Unknown);
     assert_eq!(case.writes.unsettled(&set()).len(), 1);
-    case.settle(Found::Object(written("a", 7)));
+    case.settle(&Found::Object(written("a", 7)));
     assert!(matches!(case.missing()[..], [Missing::Version { .. }]));
 
     let mut case = Case::new(&[PODS]);
