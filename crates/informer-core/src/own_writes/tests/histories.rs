@@ -441,9 +441,9 @@ impl Run {
         Ok(is_caught_up)
     }
 
-    fn step(&mut self, step: Step) -> Result<(), TestCaseError> {
+    fn step(&mut self, step: &Step) -> Result<(), TestCaseError> {
         self.answer_late();
-        match step {
+        match *step {
             Step::Own { key, resource, name, act, fate } => {
                 self.own(key, resource, name, act, fate);
             }
@@ -493,7 +493,7 @@ proptest! {
         }
         let mut run = Run { world: World::new(), writes };
         for step in steps {
-            run.step(step)?;
+            run.step(&step)?;
         }
         run.finish(by_refresh)?;
     }

@@ -42,7 +42,9 @@ fn done_with_an_item_that_nobody_has_does_nothing() {
 fn an_item_of_low_priority_waits_for_all_others_and_not_for_ever() {
     let mut queue = queue();
     let low = ["l0", "l1", "l2"];
-    low.map(|item| queue.add_with_priority(NOW, item, Priority::Low));
+    for item in low {
+        queue.add_with_priority(NOW, item, Priority::Low);
+    }
     let taken: Vec<_> = (0..22)
         .map(|_| {
             queue.add(NOW, "n");
@@ -58,7 +60,9 @@ fn an_item_of_low_priority_waits_for_all_others_and_not_for_ever() {
 #[test]
 fn an_item_of_low_priority_that_is_added_normally_is_promoted() {
     let mut queue = queue();
-    ["a", "b", "c"].map(|item| queue.add_with_priority(NOW, item, Priority::Low));
+    for item in ["a", "b", "c"] {
+        queue.add_with_priority(NOW, item, Priority::Low);
+    }
     queue.add(NOW, "d");
     queue.add(NOW, "c");
     queue.add_with_priority(NOW, "d", Priority::Low);
@@ -69,7 +73,9 @@ fn an_item_of_low_priority_that_is_added_normally_is_promoted() {
     queue.add_with_priority(NOW, "b", Priority::Low);
     queue.add_with_priority(NOW, "a", Priority::Low);
     queue.add(NOW, "a");
-    ["b", "a"].map(|item| queue.done(NOW, &item));
+    for item in ["b", "a"] {
+        queue.done(NOW, &item);
+    }
     assert_eq!((queue.take(NOW), queue.take(NOW)), (Some("a"), Some("b")));
 }
 
