@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use common::{config_map, note, object, scripted, scripted_informer, soon, value_of};
 use futures_util::FutureExt;
+use informer::reflector::Controller;
 use informer::source::FailureKind;
 use informer::store::IndexError;
 use informer::{

@@ -187,7 +187,7 @@ async fn scale_counts_for_its_parent() {
         })
     });
     let bed = Bed::over(server, client).await;
-    let web = InformerOptions::new().labels("app=web".parse().unwrap());
+    let web = InformerOptions::new().labels("app=web").unwrap();
     let deployments = bed.factory.informer_with::<Deployment>(web).unwrap();
     bed.follow(&deployments).await;
     let held = bed.hold_watches();

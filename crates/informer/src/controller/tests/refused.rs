@@ -85,7 +85,7 @@ async fn a_conflict_is_settled_once_the_store_shows_what_is_there() {
 #[tokio::test(start_paused = true)]
 async fn a_conflict_with_what_no_informer_will_show_is_an_error() {
     let bed = Bed::new().await;
-    let web = InformerOptions::new().labels("app=web".parse().unwrap());
+    let web = InformerOptions::new().labels("app=web").unwrap();
     let web = bed.factory.informer_with::<ConfigMap>(web).unwrap();
     let own = OwnWrites::new(Client::new(bed.server.service(), "default"));
     own.follow(&web);

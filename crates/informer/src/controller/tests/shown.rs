@@ -178,7 +178,7 @@ async fn finalizers_make_a_delete_an_update_and_their_removal_a_delete() {
 #[tokio::test(start_paused = true)]
 async fn what_the_selector_excludes_is_waited_for_only_while_the_store_holds_it() {
     let bed = Bed::new().await;
-    let web = InformerOptions::new().labels("app=web".parse().unwrap());
+    let web = InformerOptions::new().labels("app=web").unwrap();
     let web = bed.factory.informer_with::<ConfigMap>(web).unwrap();
     let own = OwnWrites::new(Client::new(bed.server.service(), "default"));
     own.follow(&web);
@@ -206,7 +206,7 @@ async fn what_the_selector_excludes_is_waited_for_only_while_the_store_holds_it(
 #[tokio::test(start_paused = true)]
 async fn what_the_field_selector_excludes_is_not_waited_for() {
     let bed = Bed::new().await;
-    let one = InformerOptions::new().fields("metadata.name=one".parse().unwrap());
+    let one = InformerOptions::new().fields("metadata.name=one").unwrap();
     let one = bed.factory.informer_with::<ConfigMap>(one).unwrap();
     let own = OwnWrites::new(Client::new(bed.server.service(), "default"));
     own.follow(&one);
