@@ -7,7 +7,7 @@ use informer::{Controller, SharedInformer, SharedInformerFactory};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{CustomResource, CustomResourceExt, Resource, ResourceExt};
 use serde::{Deserialize, Serialize};
-use serde_json::{from_value, json, to_string_pretty};
+use serde_json::{from_value, json, to_writer_pretty};
 
 #[derive(CustomResource, Serialize, Deserialize, Debug, Clone)]
 #[kube(group = "samples.example.com", version = "v1", kind = "PodSet", namespaced)]
@@ -33,7 +33,7 @@ async fn main() -> anyhow::Result<()> {
         let mut crd = PodSet::crd();
         let any = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
         crd.spec.versions[0].schema = from_value(json!({ "openAPIV3Schema": any }))?;
-        return Ok(println!("{}", to_string_pretty(&crd)?));
+        return Ok(to_writer_pretty(std::io::stdout(), &crd)?);
     }
     tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).init();
     let factory = SharedInformerFactory::builder(kube::Client::try_default().await?).build();
