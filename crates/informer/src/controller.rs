@@ -37,7 +37,8 @@
 //!
 //! # What is promised
 //! - No object is reconciled twice at a time, and no change stays unreconciled: what changes during
-//!   a reconcile is followed by another.
+//!   a reconcile is followed by another. (A map of [`watches`](Controller::watches) that panics is
+//!   logged and counted; what it did not say is not reconciled.)
 //! - A reconcile sees an object that is in the informer's store. When the object is gone, nothing
 //!   is called any more and the key is forgotten: what must be done before that is done under a
 //!   finalizer. (controller-runtime calls the reconciler, which finds nothing.) An object that was
@@ -57,7 +58,9 @@
 //! What a reconcile writes through its [`Context`] is remembered, and the next reconcile of the same
 //! object begins when every informer of this controller on a written resource shows it: creates,
 //! updates, patches, server-side applies, deletes, also those whose answer was lost. So a reconcile
-//! never creates twice what it created before.
+//! does not create twice what it created before. The exception is a request that is carried out after
+//! its answer was given up, as by a [timeout](Controller::reconcile_timeout):
+//! [`read_your_writes`](crate::manual::read_your_writes).
 //!
 //! - What is waited for is the version of the store, not the object: somebody may have changed or
 //!   deleted it since.
@@ -310,7 +313,8 @@ impl<T: Send + Sync + 'static> Controller<T> {
     ///
     /// The price is latency: every reconcile waits for the newest write of any other, some
     /// milliseconds on a good day and as long as the slowest watch on a bad one, and a worker waits
-    /// with it. Writes that other controllers make are not waited for.
+    /// with it. A write that no store will show, such as one that cannot be decoded, keeps all keys
+    /// waiting. Writes that other controllers make are not waited for.
     #[must_use]
     pub fn after_all_writes(mut self) -> Self {
         self.settings.after_all_writes = true;
@@ -367,8 +371,9 @@ impl<T: Send + Sync + 'static> Controller<T> {
     /// after it, not before: a controller without its informers ends with an error.
     ///
     /// # Errors
-    /// [`RunError::Informer`] if an informer cannot be used or has stopped;
-    /// [`RunError::Cancelled`] if reconciles had to be cancelled at the deadline of the shutdown.
+    /// [`RunError::Informer`] if an informer cannot be used or has stopped; [`RunError::NotLeader`]
+    /// if the elector has ended; [`RunError::Cancelled`] if reconciles had to be cancelled during
+    /// the shutdown, at its deadline or because the process leads no more.
     ///
     /// # Panics
     /// Outside of a tokio runtime.

@@ -199,6 +199,8 @@ on_both_arms!(g06_a_delete_that_the_watch_shows_carries_the_final_state, |arm| a
     seen.receives(3, DEADLINE).await?;
     assert_eq!(seen.text(), "*a#1 ~a#1 -a#1");
     scene.settles(&maps, &objects.path(), &[&seen]).await?;
+    let is_told = || !last.lock().expect("no panic").is_empty();
+    comes_true("the other handler is told", is_told).await?;
     scene.end().await?;
     let last = last.lock().expect("no panic").clone();
     let [(value, version)] = &last[..] else { bail!("deleted once, not {last:?}") };

@@ -29,8 +29,12 @@ pub enum FinalizerEvent<T> {
 ///   succeeded the finalizer is removed, and the object goes.
 /// - One that is being deleted and has not got the finalizer is left alone.
 ///
-/// The finalizer is written with the version and the UID of the object that was looked at: if it
-/// was changed meanwhile that is a conflict, and the key comes again.
+/// The finalizer is added with the version and the UID of the object that was looked at: if it was
+/// changed meanwhile that is a conflict, and the key comes again. It is removed with the UID alone,
+/// so that a cleanup may write the object.
+///
+/// Filters of the controller must let the change pass that adds the finalizer: of those here
+/// [`generation_changed`](super::generation_changed) does.
 ///
 /// # Errors
 /// What `reconcile` returns, and a [`WriteError`] if the finalizer cannot be written.
@@ -72,24 +76,27 @@ where
         (finalizers, metadata.resource_version.clone(), metadata.deletion_timestamp.is_some())
     };
     let has_it = finalizers.iter().any(|it| it == name);
-    // In one merge patch, since lists are replaced as a whole.
-    let with = |finalizers: Vec<String>| {
-        let uid = context.uid().to_string();
-        json!({ "metadata": { "resourceVersion": version, "uid": uid, "finalizers": finalizers } })
-    };
+    let uid = context.uid().to_string();
     match (is_ending, has_it) {
         (false, true) => reconcile(FinalizerEvent::Apply(object)).await,
         (false, false) => {
             let mut finalizers = finalizers;
             finalizers.push(name.to_owned());
-            context.patch_reconciled(&with(finalizers)).await?;
+            // A merge patch replaces lists as a whole, so it is of the version that was looked at.
+            let metadata =
+                json!({ "resourceVersion": version, "uid": uid, "finalizers": finalizers });
+            context.patch_reconciled(&json!({ "metadata": metadata })).await?;
             Ok(Action::await_change())
         }
         (true, true) => {
             let action = reconcile(FinalizerEvent::Cleanup(object)).await?;
             let mut finalizers = finalizers;
             finalizers.retain(|it| it != name);
-            match context.patch_reconciled(&with(finalizers)).await {
+            // Without the version, since the cleanup may have changed the object. An object that
+            // is being deleted gets no new finalizers: the API server refuses a list that has one
+            // which was removed meanwhile.
+            let metadata = json!({ "uid": uid, "finalizers": finalizers });
+            match context.patch_reconciled(&json!({ "metadata": metadata })).await {
                 // Somebody has removed it, and the object is gone.
                 Err(error) if error.is_not_found() => {}
                 removed => removed?,

@@ -150,12 +150,7 @@ where
         }
         shared.phase.send_replace(Phase::Running);
 
-        let lost = async {
-            match &term {
-                Some(term) => term.lost().await,
-                None => pending().await,
-            }
-        };
+        let lost = lost_leadership(term.as_ref());
         let ended = tokio::select! {
             biased;
             () = &mut shutdown => Ok(()),
@@ -177,7 +172,9 @@ where
         stopping.cancel();
         shared.queue().shutdown();
         waiting.close();
-        return ended.and(finish(&shared, workers, &waiting, settings.shutdown_deadline).await);
+        let lost = lost_leadership(term.as_ref());
+        let deadline = settings.shutdown_deadline;
+        return ended.and(finish(&shared, workers, &waiting, deadline, lost).await);
     }
 }
 
@@ -273,19 +270,33 @@ fn feed(
     })
 }
 
-/// Lets running reconciles end.
+/// Waits for the end of a term; for ever if there is no leader election.
+async fn lost_leadership(term: Option<&Term>) -> NotLeader {
+    match term {
+        Some(term) => term.lost().await,
+        None => pending().await,
+    }
+}
+
+/// Lets running reconciles end, within the deadline and while this process leads.
 async fn finish(
     shared: &Shared,
     mut workers: JoinSet<()>,
     waiting: &TaskTracker,
     deadline: Duration,
+    lost: impl Future<Output = NotLeader>,
 ) -> Result<(), RunError> {
     let ended = async {
         while workers.join_next().await.is_some() {}
         waiting.wait().await;
     };
-    if timeout(deadline, ended).await.is_ok() {
-        return Ok(());
+    tokio::select! {
+        biased;
+        () = ended => return Ok(()),
+        () = sleep(deadline) => {}
+        why = lost => {
+            tracing::warn!(controller = shared.name(), "reconciles are cancelled: {why}");
+        }
     }
     let keys = shared.meter.running().into_iter().map(|running| running.key).collect();
     cancel(&mut workers).await;

@@ -128,8 +128,10 @@ impl<T: Send + Sync + 'static> Source for Watch<T> {
 
     fn synced(&self) -> BoxFuture<'_, Result<(), Error>> {
         Box::pin(async {
+            // One that had synced before may lag behind what an earlier run of a controller wrote.
+            let was_synced = self.informer.has_synced();
             self.informer.synced().await?;
-            if self.informer.needs_refresh() {
+            if was_synced || self.informer.needs_refresh() {
                 self.informer.refresh().await?;
             }
             Ok(())

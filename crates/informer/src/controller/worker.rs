@@ -87,12 +87,17 @@ where
             (Arc::clone(&self.own_writes), *deadline, item.key().clone());
         if *for_all {
             // Waited for here: those who begin anew after each wait would never see an end of it.
-            return match own_writes.all_caught_up(deadline).await {
-                Ok(()) => Some(item),
-                Err(why) => {
-                    not_caught_up(&self.shared, &item, &why);
-                    None
-                }
+            let _waiting = self.shared.meter.waits(item.key());
+            return tokio::select! {
+                biased;
+                () = self.stopping.cancelled() => None,
+                caught_up = own_writes.all_caught_up(deadline) => match caught_up {
+                    Ok(()) => Some(item),
+                    Err(why) => {
+                        not_caught_up(&self.shared, &item, &why);
+                        None
+                    }
+                },
             };
         }
         let mut wait: BoxFuture<'static, _> =
@@ -186,21 +191,24 @@ where
 
     async fn call(&self, object: Arc<T>, context: Context<S>) -> Ended {
         // What the reconcile shares with others is its own business, as with any handler.
-        let reconcile = AssertUnwindSafe(async { (self.reconcile)(object, context).await });
-        let reconcile = reconcile.catch_unwind();
-        let ended = match self.timeout {
-            None => reconcile.await,
-            Some(most) => match tokio::time::timeout(most, reconcile).await {
-                Ok(ended) => ended,
-                Err(_) => {
-                    let failure = format!("it took longer than {most:?}, and was cancelled");
-                    return Ended::Badly(Outcome::Timeout, failure);
-                }
-            },
+        let reconcile = async {
+            let ended = (self.reconcile)(object, context).await;
+            ended.map_err(|error| brief(&format!("{error:#}")))
         };
-        match ended {
-            Ok(Ok(action)) => Ended::Well(action),
-            Ok(Err(error)) => Ended::Badly(Outcome::Error, brief(&format!("{error:#}"))),
+        // Also the error's `Display`, and the drop of what is cancelled, may panic.
+        let guarded = AssertUnwindSafe(async {
+            match self.timeout {
+                None => Ok(reconcile.await),
+                Some(most) => tokio::time::timeout(most, reconcile).await.map_err(|_| most),
+            }
+        });
+        match guarded.catch_unwind().await {
+            Ok(Ok(Ok(action))) => Ended::Well(action),
+            Ok(Ok(Err(failure))) => Ended::Badly(Outcome::Error, failure),
+            Ok(Err(most)) => Ended::Badly(
+                Outcome::Timeout,
+                format!("it took longer than {most:?}, and was cancelled"),
+            ),
             // Not the text of the panic, which may quote an object (G34).
             Err(_) => Ended::Badly(
                 Outcome::Panic,
