@@ -19,6 +19,7 @@ run_tests! {
     on_a_paused_clock:
         an_object_is_applied_under_a_finalizer_and_cleaned_up_before_it_goes,
         a_cleanup_that_fails_keeps_the_object,
+        a_cleanup_may_write_the_object,
         a_cleanup_that_was_cut_short_by_a_restart_is_done_again;
 }
 
@@ -81,6 +82,37 @@ async fn an_object_is_applied_under_a_finalizer_and_cleaned_up_before_it_goes() 
         world.set("a", "1");
     }
     world.factory.shutdown().await;
+}
+
+async fn a_cleanup_may_write_the_object() {
+    let world = World::new().await;
+    world.set("a", "1");
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let reconcile = move |map: Arc<ConfigMap>, ctx: Context<()>| {
+        let tell = tell.clone();
+        async move {
+            finalizer(&ctx, NAME, map, async |event| {
+                match event {
+                    FinalizerEvent::Apply(_) => tell.send("apply".to_owned())?,
+                    FinalizerEvent::Cleanup(map) => {
+                        tell.send("clean up".to_owned())?;
+                        let mut map = ConfigMap::clone(&map);
+                        map.metadata.annotations = Some([("a".into(), "b".into())].into());
+                        ctx.replace(&map).await?;
+                    }
+                }
+                Ok(Action::await_change())
+            })
+            .await
+        }
+    };
+    let ran = start(world.controller(), reconcile);
+    assert_eq!(next(&mut told, 1).await, ["apply"]);
+    world.delete("configmaps", "a");
+    assert_eq!(next(&mut told, 1).await, ["clean up"]);
+    nothing(&mut told).await;
+    assert_eq!(finalizers(&world), None);
+    ran.stop().await.unwrap();
 }
 
 async fn a_cleanup_that_fails_keeps_the_object() {
