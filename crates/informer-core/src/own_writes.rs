@@ -77,6 +77,8 @@ struct Remembered<R> {
     write: Write<R>,
     /// The informers that may show it, with their histories when it began.
     informers: Vec<(InformerId, History)>,
+    /// The newest version at which one of them showed the object when it began.
+    shown: Option<ResourceVersion>,
     state: State,
 }
 
@@ -109,8 +111,8 @@ impl<R: Eq + Clone> OwnWrites<R> {
         InformerId(self.informers.len() - 1)
     }
 
-    /// Remembers a write before it is sent, with the UID of its object: the one given, or the one
-    /// that a store has under the name. Until it is answered, `key` has not caught up.
+    /// Remembers a write before it is sent, with the UID of its object: the one given, or that of the
+    /// newest state that a store has under the name. Until it is answered, `key` has not caught up.
     #[must_use = "a ticket that is not answered keeps its key waiting"]
     pub fn begin(&mut self, key: ObjectKey, mut write: Write<R>, views: &impl Views) -> Ticket {
         let number = self.tick();
@@ -121,15 +123,16 @@ impl<R: Eq + Clone> OwnWrites<R> {
             .filter(|informer| views.includes_namespace(*informer, &write.namespace))
             .filter_map(|informer| Some((informer, views.history(informer)?)))
             .collect();
-        if write.uid.is_none() && write.verb != Verb::Create {
-            let object = write.object();
-            let held = object.and_then(|object| {
-                informers.iter().find_map(|(informer, _)| views.held(*informer, &object))
-            });
-            write.uid = held.map(|(uid, _)| uid);
-        }
+        let held = write.object().filter(|_| write.verb != Verb::Create).and_then(|object| {
+            let held = informers.iter().filter_map(|(informer, _)| views.held(*informer, &object));
+            let of_object = held.filter(|(uid, _)| write.uid.as_ref().is_none_or(|own| own == uid));
+            of_object.reduce(|last, it| if last.1.has_reached(&it.1) { last } else { it })
+        });
+        let (uid, shown) = held.unzip();
+        write.uid = write.uid.or(uid);
         if !informers.is_empty() {
-            let remembered = Remembered { number, write, informers, state: State::InFlight };
+            let state = State::InFlight;
+            let remembered = Remembered { number, write, informers, shown, state };
             self.keys.entry(key.clone()).or_default().push(remembered);
             self.remembered += 1;
         }
@@ -371,8 +374,11 @@ impl<R: Eq + Clone> OwnWrites<R> {
                 _ if history != begun => Need::Refresh,
                 (Selection::Selected, false) => Need::Version(version.clone()),
                 (Selection::Selected, true) => Need::Absent { after: Some(version.clone()) },
-                (Selection::Excluded | Selection::Unknown, true) => {
+                (Selection::Excluded, true) => {
                     Need::Absent { after: self.last_version(informer, &uid) }
+                }
+                (Selection::Unknown, true) => {
+                    self.absence(informer, &key, &uid, remembered.shown.as_ref(), views)
                 }
                 (Selection::Excluded, false) => Need::VersionOrAbsent(version.clone()),
                 (Selection::Unknown, false) if views.held(informer, &key).is_some() => {
@@ -410,10 +416,12 @@ impl<R: Eq + Clone> OwnWrites<R> {
         views: &impl Views,
     ) -> Vec<Requirement> {
         let Some(key) = remembered.write.object() else { return Vec::new() };
+        let shown =
+            remembered.shown.as_ref().filter(|_| remembered.write.uid.as_ref() == Some(uid));
         let absence = |(informer, begun): (InformerId, History)| {
             let history = views.history(informer)?;
             let need = match history == begun {
-                true => Need::Absent { after: self.last_version(informer, uid) },
+                true => self.absence(informer, &key, uid, shown, views),
                 // The list of the new history may be older than the write.
                 false => Need::Refresh,
             };
@@ -424,19 +432,50 @@ impl<R: Eq + Clone> OwnWrites<R> {
         remembered.informers.iter().copied().filter_map(absence).collect()
     }
 
+    /// What an informer must show of an object that is gone and that some informer has `shown`.
+    fn absence(
+        &self,
+        informer: InformerId,
+        object: &ObjectKey,
+        uid: &Uid,
+        shown: Option<&ResourceVersion>,
+        views: &impl Views,
+    ) -> Need {
+        let holds = || views.held(informer, object).is_some_and(|(held, _)| held == *uid);
+        let waits_for = |shown| {
+            let mut versions =
+                self.requirements_of(informer, uid).filter_map(|it| it.need.answered());
+            versions.any(|it| it.has_reached(shown))
+        };
+        let is_ahead = |shown| !views.has_reached(informer, shown) && !holds() && !waits_for(shown);
+        match shown {
+            // The store may come to hold the object. If its selectors exclude the object, no event
+            // tells that it has reached the version.
+            Some(shown) if is_ahead(shown) => Need::Refresh,
+            _ => Need::Absent { after: self.last_version(informer, uid) },
+        }
+    }
+
     /// The newest version of this object that an informer is waited to reach: until then its store
     /// may come to hold the object.
     fn last_version(&self, informer: InformerId, uid: &Uid) -> Option<ResourceVersion> {
+        let versions = self.requirements_of(informer, uid).filter_map(|it| it.need.version());
+        let last = versions.reduce(|last, it| if last.has_reached(it) { last } else { it });
+        last.cloned()
+    }
+
+    /// What an informer is to show of this object because of writes that were answered.
+    fn requirements_of<'a>(
+        &'a self,
+        informer: InformerId,
+        uid: &'a Uid,
+    ) -> impl Iterator<Item = &'a Requirement> {
         let answered =
             self.keys.values().flatten().filter_map(|remembered| match &remembered.state {
                 State::Answered(requirements) => Some(requirements),
                 State::InFlight | State::Unsettled { .. } => None,
             });
-        let of_object = answered.flatten().filter(|it| it.informer == informer && it.uid == *uid);
-        of_object.filter_map(|it| it.need.version()).fold(None, |last, version| match last {
-            Some(last) if ResourceVersion::has_reached(&last, version) => Some(last),
-            _ => Some(version.clone()),
-        })
+        answered.flatten().filter(move |it| it.informer == informer && it.uid == *uid)
     }
 }
 

@@ -31,6 +31,15 @@ pub(super) enum Need {
 }
 
 impl Need {
+    /// The version with which the write was answered.
+    pub(super) fn answered(&self) -> Option<&ResourceVersion> {
+        match self {
+            Self::Version(version) | Self::VersionOrAbsent(version) => Some(version),
+            Self::Absent { after } => after.as_ref(),
+            Self::Refresh => None,
+        }
+    }
+
     /// The version at which the store may come to hold the object, if it does not yet.
     pub(super) fn version(&self) -> Option<&ResourceVersion> {
         match self {

@@ -135,8 +135,8 @@ struct Truth {
     after: Option<Object>,
     /// Of a delete, what it deleted.
     deleted: Option<u64>,
-    /// Of a delete: the informers that had not shown the object, which another had created.
-    unseen: [bool; INFORMERS.len()],
+    /// Of a delete: whether no informer had shown the object, which another had created.
+    is_unseen: bool,
     /// The answer does not tell the whole, and a read that finds nothing settles it.
     is_read: bool,
 }
@@ -287,7 +287,7 @@ impl World {
                 let (held, by_label) = (store.objects.get(&truth.name), INFORMERS[informer].1);
                 if let Some(deleted) = truth.deleted {
                     // What enters a selection again before the delete is not looked for.
-                    if by_label || truth.unseen[informer] {
+                    if by_label || truth.is_unseen {
                         continue;
                     }
                     let created = self.own_created.get(&deleted).copied().unwrap_or_default();
@@ -384,13 +384,13 @@ impl Run {
             let version = after.as_ref().map_or(world.version, |it| it.version);
             let deleted = before.filter(|_| after.is_none()).map(|it| it.uid);
             let is_read = matches!(fate, Fate::Lost { .. } | Fate::Otherwise);
-            let unseen = std::array::from_fn(|informer| {
-                let held = world.stores[informer].objects.get(&name).map(|it| it.uid);
-                deleted
-                    .is_some_and(|uid| held != Some(uid) && !world.own_created.contains_key(&uid))
+            let shown = |store: &Store| store.objects.get(&name).map(|it| it.uid);
+            let is_unseen = deleted.is_some_and(|uid| {
+                !world.own_created.contains_key(&uid)
+                    && world.stores.iter().all(|store| shown(store) != Some(uid))
             });
             let truth =
-                Truth { key: writer, resource, name, version, after, deleted, unseen, is_read };
+                Truth { key: writer, resource, name, version, after, deleted, is_unseen, is_read };
             world.truths.push(truth);
         }
         match fate {

@@ -253,6 +253,60 @@ fn a_delete_waits_for_the_own_create_that_is_not_shown_yet() {
     assert!(case.is_caught_up());
 }
 
+/// The first informer shows the Pod at version 4; the second one stands at `second`.
+fn of_two_informers(second: u64) -> Case {
+    let mut case = Case::new(&[PODS, PODS]);
+    case.stores.0[0].held.insert(pod(), (Uid::new("a"), 4.into()));
+    case.stores.0[1].version = second;
+    case
+}
+
+#[test]
+fn a_delete_is_waited_for_by_an_informer_that_has_not_shown_the_object_yet() {
+    let deletes: [fn(&mut Case) -> (Ticket, Answer); 3] = [
+        |case| (case.begin(Verb::Delete, Some("web-0"), Some("a")), Answer::Deleted { uid: None }),
+        |case| (case.begin(Verb::Delete, Some("web-0"), None), Answer::NotFound),
+        |case| {
+            let gone = Written { is_gone: true, ..written("a", 4) };
+            (case.begin(Verb::Change, Some("web-0"), None), Answer::Object(gone))
+        },
+    ];
+    for delete in deletes {
+        let mut case = of_two_informers(3);
+        let (ticket, answer) = delete(&mut case);
+        // The first informer may hear of the delete before its answer comes.
+        case.stores.0[0].held.clear();
+        case.answer_selected(ticket, answer, Selection::Unknown);
+        assert!(
+            matches!(case.missing()[..], [Missing::Refresh { informer }] if informer.index() == 1)
+        );
+        case.refresh();
+        assert!(case.is_caught_up());
+
+        let mut case = of_two_informers(4);
+        let (ticket, answer) = delete(&mut case);
+        case.stores.0[0].held.clear();
+        case.answer_selected(ticket, answer, Selection::Unknown);
+        assert!(case.is_caught_up(), "the second informer has seen it go, or excludes it");
+    }
+}
+
+#[test]
+fn a_delete_needs_no_refresh_where_an_own_write_tells_that_the_object_is_excluded() {
+    let mut case = of_two_informers(3);
+    let ticket = case.begin(Verb::Change, Some("web-0"), None);
+    let selects = |informer: InformerId| match informer.index() {
+        0 => Selection::Selected,
+        _ => Selection::Excluded,
+    };
+    let answer = Answer::Object(written("a", 4));
+    case.writes.answered(ticket, answer, selects, &case.stores);
+    let ticket = case.begin(Verb::Delete, Some("web-0"), None);
+    case.stores.0[0].held.clear();
+    case.answer_selected(ticket, Answer::Deleted { uid: None }, Selection::Unknown);
+    assert!(case.missing().is_empty());
+}
+
 #[test]
 fn an_object_that_a_write_ended_must_be_gone_whatever_its_version() {
     let mut case = Case::new(&[PODS]);
