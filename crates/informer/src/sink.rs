@@ -17,6 +17,10 @@ pub(crate) struct SharedSink<T> {
     shared: Arc<Shared<T>>,
     /// The state as it was published last.
     state: State,
+    /// The objects whose newest state is undecodable, and why.
+    stale: BTreeMap<ObjectKey, String>,
+    /// Whether others are published as such, until the delivery of what they have become.
+    published_more: bool,
     /// What is undecodable in the list that is being staged.
     staged: Option<Staged>,
     /// How often the resource went away.
@@ -31,7 +35,14 @@ struct Staged {
 
 impl<T> SharedSink<T> {
     pub(crate) fn new(shared: Arc<Shared<T>>) -> Self {
-        Self { shared, state: State::NotStarted, staged: None, removals: 0 }
+        Self {
+            shared,
+            state: State::NotStarted,
+            stale: BTreeMap::new(),
+            published_more: false,
+            staged: None,
+            removals: 0,
+        }
     }
 
     fn stale(&mut self, key: &ObjectKey, cause: &str) {
@@ -39,15 +50,24 @@ impl<T> SharedSink<T> {
             staged.stale.insert(key.clone(), cause.to_owned());
             return;
         }
+        self.stale.insert(key.clone(), cause.to_owned());
         self.shared.live.send_modify(|live| {
             live.stale.insert(key.clone(), cause.to_owned());
         });
+    }
+
+    /// Publishes what has become decodable, or is gone, once the store shows that.
+    fn publish_decodable(&mut self) {
+        if std::mem::take(&mut self.published_more) {
+            self.shared.live.send_modify(|live| live.stale.clone_from(&self.stale));
+        }
     }
 }
 
 impl<T: Send + Sync + 'static> Sink<T> for SharedSink<T> {
     fn deliver(&mut self, now: Duration, deltas: &mut DeltaQueue<T>) {
         if deltas.is_empty() {
+            self.publish_decodable();
             return;
         }
         let mut pipeline = self.shared.pipeline();
@@ -55,6 +75,9 @@ impl<T: Send + Sync + 'static> Sink<T> for SharedSink<T> {
         let has_synced = pipeline.has_synced();
         let (refreshes, needs_refresh) = (pipeline.refreshes(), pipeline.needs_refresh());
         drop(pipeline);
+        // Between the store and its version: a wait for the version finds either the object or the
+        // cause.
+        self.publish_decodable();
         let snapshot = self.shared.reader.snapshot();
         let (version, epoch) = (snapshot.version(), snapshot.epoch());
         let first = has_synced && !self.shared.reached.borrow().has_synced;
@@ -154,26 +177,25 @@ impl<T: Send + Sync + 'static> Sink<T> for SharedSink<T> {
             Report::ListBegan { .. } => self.staged = Some(Staged::default()),
             Report::ListPublished { .. } => {
                 let Staged { stale, unreadable } = self.staged.take().unwrap_or_default();
-                self.shared
-                    .live
-                    .send_modify(|live| (live.stale, live.unreadable) = (stale, unreadable));
+                self.shared.live.send_modify(|live| {
+                    live.stale.extend(stale.clone());
+                    live.unreadable = unreadable;
+                });
+                (self.stale, self.published_more) = (stale, true);
             }
             Report::ListAbandoned => self.staged = None,
             Report::Removed => {
                 self.staged = None;
                 self.removals += 1;
-                self.shared.live.send_modify(|live| {
-                    live.stale.clear();
-                    live.unreadable = 0;
-                });
+                self.shared.live.send_modify(|live| live.unreadable = 0);
+                self.stale.clear();
+                self.published_more = true;
             }
             Report::Decodable { key } => {
                 if let Some(staged) = &mut self.staged {
                     staged.stale.remove(key);
-                } else if self.shared.live.borrow().stale.contains_key(key) {
-                    self.shared.live.send_modify(|live| {
-                        live.stale.remove(key);
-                    });
+                } else if self.stale.remove(key).is_some() {
+                    self.published_more = true;
                 }
             }
             Report::NothingDecodes { objects, cause } => {
@@ -186,5 +208,64 @@ impl<T: Send + Sync + 'static> Sink<T> for SharedSink<T> {
                 });
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use http::{Request, Response};
+    use informer_core::ingest::Undecodable;
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::client::Body;
+
+    use super::*;
+    use crate::SharedInformerFactory;
+
+    fn sink() -> SharedSink<ConfigMap> {
+        let never = |_: Request<Body>| std::future::pending::<Result<Response<Body>, Infallible>>();
+        let client = kube::Client::new(tower::service_fn(never), "default");
+        let informer = SharedInformerFactory::builder(client).build().informer().unwrap();
+        SharedSink::new(Arc::clone(&informer.shared))
+    }
+
+    fn undecodable(sink: &mut SharedSink<ConfigMap>, name: &str) {
+        let key = ObjectKey::namespaced("default", name);
+        let why = Undecodable { phase: Phase::Decode, cause: "no map".to_owned() };
+        sink.report(Report::Undecodable { key: &key, why: &why });
+    }
+
+    fn stale(sink: &SharedSink<ConfigMap>) -> Vec<String> {
+        sink.shared.live.borrow().stale.keys().map(|key| key.name().to_owned()).collect()
+    }
+
+    fn deliver(sink: &mut SharedSink<ConfigMap>) {
+        sink.deliver(Duration::ZERO, &mut DeltaQueue::new(16));
+    }
+
+    #[tokio::test]
+    async fn g30_an_object_is_undecodable_until_its_next_state_is_in_the_store() {
+        let mut sink = sink();
+        undecodable(&mut sink, "a");
+        assert_eq!(stale(&sink), ["a"], "at once, before the store has reached its version");
+        sink.report(Report::Decodable { key: &ObjectKey::namespaced("default", "a") });
+        assert_eq!(stale(&sink), ["a"], "its next state is on its way to the store");
+        deliver(&mut sink);
+        assert!(stale(&sink).is_empty());
+
+        undecodable(&mut sink, "a");
+        sink.report(Report::ListBegan { skip_unreadable: false });
+        undecodable(&mut sink, "b");
+        deliver(&mut sink);
+        assert_eq!(stale(&sink), ["a"]);
+        sink.report(Report::ListPublished { history_changed: false });
+        assert_eq!(stale(&sink), ["a", "b"]);
+        deliver(&mut sink);
+        assert_eq!(stale(&sink), ["b"]);
+        sink.report(Report::Removed);
+        assert_eq!(stale(&sink), ["b"]);
+        deliver(&mut sink);
+        assert!(stale(&sink).is_empty());
     }
 }
