@@ -25,7 +25,8 @@ pub enum WriteError {
         /// What the server answered; of an answer that is no `Status`, its code.
         status: Box<Status>,
     },
-    /// Whether it was written is unknown: the answer is missing (a timeout, a reset), or is a 5xx.
+    /// Whether it was written is unknown: the answer is missing (a timeout, a reset, the process
+    /// leads no more), or is a 5xx.
     /// Before the next reconcile of the key, the object is read or the informers are refreshed.
     #[error("{operation}: whether it was written is unknown: {cause}")]
     Unknown {

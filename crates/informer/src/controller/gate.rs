@@ -1,32 +1,32 @@
 //! Whether a controller may write now.
 
-use std::fmt;
-use std::sync::Arc;
+use std::future::pending;
 
-use crate::leader_election::NotLeader;
+use crate::leader_election::{NotLeader, Term};
 
-/// Says before each write whether it is allowed.
-#[derive(Clone)]
-pub(crate) struct Gate(Arc<dyn Fn() -> Result<(), NotLeader> + Send + Sync>);
+/// Says before each write whether it is allowed: while a term lasts, or always.
+#[derive(Debug, Clone)]
+pub(crate) struct Gate(Option<Term>);
 
 impl Gate {
-    /// Allows what `check` allows, which must neither block nor wait.
-    pub(crate) fn new(check: impl Fn() -> Result<(), NotLeader> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(check))
+    /// Allows writes in this term; without leader election, always.
+    pub(crate) fn new(term: Option<Term>) -> Self {
+        Self(term)
     }
 
-    /// Allows every write.
-    pub(crate) fn open() -> Self {
-        Self::new(|| Ok(()))
-    }
-
+    /// Whether writes are allowed at this moment.
     pub(crate) fn check(&self) -> Result<(), NotLeader> {
-        (self.0)()
+        self.0.as_ref().map_or(Ok(()), Term::check)
     }
-}
 
-impl fmt::Debug for Gate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Gate").field(&self.check()).finish()
+    /// Waits until writes are not allowed any more.
+    ///
+    /// # Cancel safety
+    /// Dropping the future only ends the wait.
+    pub(crate) async fn lost(&self) -> NotLeader {
+        match &self.0 {
+            Some(term) => term.lost().await,
+            None => pending().await,
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The writes of a controller's reconciles, and when its informers have caught up with them.
 
+mod abandoned;
 mod settle;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use informer_core::own_writes::{
 use kube::Client;
 use serde::Serialize;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use super::error::{NotCaughtUp, NotShown, WriteError};
 use super::exchange::{
@@ -26,6 +28,7 @@ use super::followed::Stores;
 use super::gate::Gate;
 use super::writer::Writer;
 use crate::{ObjectKey, SharedInformer};
+use abandoned::Exchange;
 
 type Writes = remembered::OwnWrites<GroupResource>;
 
@@ -35,6 +38,8 @@ pub(crate) struct OwnWrites {
     memory: Mutex<Memory>,
     /// Changes whenever a write is answered or forgotten.
     changed: watch::Sender<()>,
+    /// The controller has ended.
+    ended: CancellationToken,
     waits: AtomicU64,
     timeouts: AtomicU64,
     refreshes: AtomicU64,
@@ -45,10 +50,19 @@ pub(crate) struct OwnWrites {
 struct Memory {
     writes: Writes,
     stores: Stores,
-    /// Of each key, the last write of its last reconcile, if that was answered with 409.
-    conflicts: BTreeMap<ObjectKey, Conflict>,
+    /// Of keys whose reconciles met conflicts.
+    conflicts: BTreeMap<ObjectKey, Conflicts>,
     /// The refreshes that are not complete, of all keys: a list may take longer than a wait.
     refreshes: Vec<Refresh>,
+}
+
+/// The conflicts of one key.
+#[derive(Default)]
+struct Conflicts {
+    /// The last write of its last reconcile, if that was answered with 409.
+    last: Option<Conflict>,
+    /// How many reconciles in a row have ended with one.
+    in_a_row: u32,
 }
 
 /// A refresh that was requested.
@@ -62,6 +76,18 @@ struct Refresh {
 impl Memory {
     fn parts(&mut self) -> (&mut Writes, &Stores) {
         (&mut self.writes, &self.stores)
+    }
+
+    /// Notes whether the last write of `key` was answered with 409.
+    fn note_conflict(&mut self, key: &ObjectKey, conflict: Option<Conflict>) {
+        match conflict {
+            Some(_) => self.conflicts.entry(key.clone()).or_default().last = conflict,
+            None => {
+                if let Some(conflicts) = self.conflicts.get_mut(key) {
+                    conflicts.last = None;
+                }
+            }
+        }
     }
 
     /// Notes which refreshes have become complete.
@@ -126,6 +152,7 @@ impl OwnWrites {
             client,
             memory: Mutex::default(),
             changed: watch::Sender::new(()),
+            ended: CancellationToken::new(),
             waits: AtomicU64::new(0),
             timeouts: AtomicU64::new(0),
             refreshes: AtomicU64::new(0),
@@ -176,6 +203,12 @@ impl OwnWrites {
         Writer::new(Arc::clone(self), key, gate)
     }
 
+    /// To be cancelled when the controller has ended: requests that reconciles have left behind end
+    /// then.
+    pub(crate) fn ended(&self) -> CancellationToken {
+        self.ended.clone()
+    }
+
     pub(crate) fn metrics(&self) -> OwnWritesMetrics {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         OwnWritesMetrics {
@@ -188,8 +221,12 @@ impl OwnWrites {
     }
 
     /// Sends a write, and remembers it and what came of it.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped the request goes on in a task of its own, so that its outcome becomes
+    /// known.
     pub(super) async fn exchange(
-        &self,
+        self: &Arc<Self>,
         key: &ObjectKey,
         gate: &Gate,
         target: &Target,
@@ -204,17 +241,31 @@ impl OwnWrites {
         // Asked last: from here on nothing is waited for before the request is on its way.
         gate.check()?;
         let request = Request::from_parts(parts, body);
-        let Some(write) = target.write() else {
-            return send(&self.client, &operation, request).await;
+        let (own, gate) = (Arc::clone(self), gate.clone());
+        let sent = async move {
+            tokio::select! {
+                biased;
+                // It may still wait for a connection.
+                why = gate.lost() => {
+                    let cause = format!("it was given up: {why}");
+                    Err(WriteError::Unknown { operation, cause, status: None })
+                }
+                response = send(&own.client, &operation, request) => response,
+            }
         };
-        let in_flight = InFlight::begin(self, key, write);
-        let response = send(&self.client, &operation, request).await;
-        let outcome = match &response {
-            Ok(response) => Outcome::of(target, response),
-            Err(error) => Outcome::of_error(error),
+        let Some(write) = target.write() else { return sent.await };
+        let in_flight = InFlight::begin(Arc::clone(self), key.clone(), write);
+        let target = target.clone();
+        let remembered = async move {
+            let response = sent.await;
+            let outcome = match &response {
+                Ok(response) => Outcome::of(&target, response),
+                Err(error) => Outcome::of_error(error),
+            };
+            in_flight.end(&target, outcome);
+            response
         };
-        in_flight.end(key, target, outcome);
-        response
+        Exchange::new(remembered, self.ended()).finish().await
     }
 
     pub(super) fn client(&self) -> &Client {
@@ -293,28 +344,26 @@ impl OwnWrites {
     }
 }
 
-/// A write that was begun. Its drop, by which a reconcile is cancelled, leaves the outcome unknown.
-struct InFlight<'a> {
-    own: &'a OwnWrites,
+/// A write that was begun. Its drop, by which a request is given up, leaves the outcome unknown.
+struct InFlight {
+    own: Arc<OwnWrites>,
+    key: ObjectKey,
     ticket: Option<Ticket>,
 }
 
-impl<'a> InFlight<'a> {
-    fn begin(own: &'a OwnWrites, key: &ObjectKey, write: Write<GroupResource>) -> Self {
+impl InFlight {
+    fn begin(own: Arc<OwnWrites>, key: ObjectKey, write: Write<GroupResource>) -> Self {
         let mut memory = own.memory();
         let (writes, stores) = memory.parts();
         let ticket = writes.begin(key.clone(), write, stores);
         drop(memory);
-        Self { own, ticket: Some(ticket) }
+        Self { own, key, ticket: Some(ticket) }
     }
 
-    fn end(mut self, key: &ObjectKey, target: &Target, outcome: Outcome) {
+    fn end(mut self, target: &Target, outcome: Outcome) {
         let Outcome { answer, returned, conflict } = outcome;
         let mut memory = self.own.memory();
-        match conflict {
-            Some(conflict) => memory.conflicts.insert(key.clone(), conflict),
-            None => memory.conflicts.remove(key),
-        };
+        memory.note_conflict(&self.key, conflict);
         let selections = memory.stores.select(&target.resource, &returned);
         let (writes, stores) = memory.parts();
         if let Some(ticket) = self.ticket.take() {
@@ -326,7 +375,7 @@ impl<'a> InFlight<'a> {
     }
 }
 
-impl Drop for InFlight<'_> {
+impl Drop for InFlight {
     fn drop(&mut self) {
         let Some(ticket) = self.ticket.take() else { return };
         let mut memory = self.own.memory();

@@ -88,6 +88,7 @@ where
     let mut sources: Vec<Arc<dyn Source>> = vec![Arc::new(watch)];
     sources.extend(others);
     let own_writes = OwnWrites::new(client);
+    let _no_more_writes = own_writes.ended().drop_guard();
     sources.iter().for_each(|source| source.follow(&own_writes));
     let queue = WorkQueue::with_limiter(&name, limiter);
     shared.set_up(queue, concurrency, sources.clone(), Arc::clone(&own_writes));
@@ -124,7 +125,7 @@ where
                 shared.queue().add_with_priority(entry.key.clone(), Priority::Low);
             }
         }
-        let gate = term.as_ref().map_or_else(Gate::open, |term| Gate::new(term.gate()));
+        let gate = Gate::new(term);
 
         let stopping = CancellationToken::new();
         // For waits of keys that no worker has, also if this is dropped.
@@ -135,7 +136,7 @@ where
             shared: Arc::clone(&shared),
             own_writes: Arc::clone(&own_writes),
             waits: Waits { deadline, for_all, tasks: waiting.clone() },
-            gate,
+            gate: gate.clone(),
             resource: resource.clone(),
             objects: objects.clone(),
             state: Arc::clone(&state),
@@ -150,7 +151,6 @@ where
         }
         shared.phase.send_replace(Phase::Running);
 
-        let lost = lost_leadership(term.as_ref());
         let ended = tokio::select! {
             biased;
             () = &mut shutdown => Ok(()),
@@ -160,7 +160,7 @@ where
                 unless_panicked(ended);
                 return Ok(());
             }
-            why = lost => {
+            why = gate.lost() => {
                 tracing::warn!(controller = name, "reconciles are cancelled: {why}");
                 stopping.cancel();
                 cancel(&mut workers).await;
@@ -172,9 +172,8 @@ where
         stopping.cancel();
         shared.queue().shutdown();
         waiting.close();
-        let lost = lost_leadership(term.as_ref());
         let deadline = settings.shutdown_deadline;
-        return ended.and(finish(&shared, workers, &waiting, deadline, lost).await);
+        return ended.and(finish(&shared, workers, &waiting, deadline, gate.lost()).await);
     }
 }
 
@@ -268,14 +267,6 @@ fn feed(
             }
         }
     })
-}
-
-/// Waits for the end of a term; for ever if there is no leader election.
-async fn lost_leadership(term: Option<&Term>) -> NotLeader {
-    match term {
-        Some(term) => term.lost().await,
-        None => pending().await,
-    }
 }
 
 /// Lets running reconciles end, within the deadline and while this process leads.

@@ -49,7 +49,7 @@ impl Bed {
         let maps = factory.informer::<ConfigMap>().expect("ConfigMaps");
         let own = OwnWrites::new(client);
         own.follow(&maps);
-        let writer = own.writer(owner(), Gate::open());
+        let writer = own.writer(owner(), Gate::new(None));
         factory.start();
         maps.synced().await.expect("a list");
         Self { server, factory, maps, own, writer }
@@ -144,6 +144,21 @@ where
                 None => client.send(request).await?,
             };
             Ok::<_, kube::Error>(response)
+        }
+    };
+    Client::new(tower::service_fn(serve), "default")
+}
+
+/// A client whose creates wait for a connection.
+fn delayed(server: &TestServer, delay: Duration) -> Client {
+    let client = Client::new(server.service(), "default");
+    let serve = move |request: Request<Body>| {
+        let client = client.clone();
+        async move {
+            if request.method() == http::Method::POST {
+                tokio::time::sleep(delay).await;
+            }
+            client.send(request).await
         }
     };
     Client::new(tower::service_fn(serve), "default")

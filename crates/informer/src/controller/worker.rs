@@ -14,9 +14,9 @@ use informer_core::ObjectKey;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::action::Action;
+use super::action::{Action, Next};
 use super::context::Context;
-use super::exchange::Conflict;
+use super::exchange::{Conflict, ConflictReason};
 use super::gate::Gate;
 use super::meter::Outcome;
 use super::own_writes::OwnWrites;
@@ -24,8 +24,14 @@ use super::shared::Shared;
 use crate::workqueue::{Item, brief};
 use crate::{Lister, Resource};
 
-/// How many conflicts of one object in a row are normal.
-const QUIET_CONFLICTS: u32 = 5;
+/// How many conflicts of one object in a row are normal. A name that is still taken once the
+/// informers show it says nothing new; another writer may change the object each time.
+fn quiet_conflicts(reason: ConflictReason) -> u32 {
+    match reason {
+        ConflictReason::Conflict => 5,
+        ConflictReason::AlreadyExists => 1,
+    }
+}
 
 /// What the workers of a controller share.
 pub(super) struct Reconciler<T, S, F> {
@@ -129,6 +135,7 @@ where
         let Some(record) = self.objects.snapshot().get(key).cloned() else {
             // It is gone. What is to be done before that, a finalizer does.
             queue.forget(key);
+            self.own_writes.forget_conflicts(key);
             return;
         };
         let running = shared.meter.begin(key);
@@ -136,25 +143,36 @@ where
         let state = Arc::clone(&self.state);
         let context = Context::new(key.clone(), record.uid, state, writer, self.resource.clone());
         let ended = self.call(record.object, context).await;
-        let conflict = self.own_writes.take_conflict(key);
+        let conflict = match &ended {
+            Ended::Well(_) => {
+                self.own_writes.forget_conflicts(key);
+                None
+            }
+            Ended::Badly(..) => self.own_writes.take_conflict(key),
+        };
         let outcome = match (ended, conflict) {
-            (Ended::Well(action), _) => match action.delay() {
-                None => {
+            (Ended::Well(action), _) => match action.next() {
+                Next::Change => {
                     queue.forget(key);
                     Outcome::Success
                 }
-                Some(Duration::ZERO) => {
+                Next::OwnWrites => {
+                    queue.forget(key);
+                    queue.add(key.clone());
+                    Outcome::Success
+                }
+                Next::After(Duration::ZERO) => {
                     queue.add_rate_limited(key.clone());
                     Outcome::Requeue
                 }
-                Some(delay) => {
+                Next::After(delay) => {
                     queue.forget(key);
                     queue.add_after(key.clone(), delay);
                     Outcome::RequeueAfter
                 }
             },
-            (Ended::Badly(Outcome::Error, failure), Some(conflict))
-                if queue.num_requeues(key) < QUIET_CONFLICTS =>
+            (Ended::Badly(Outcome::Error, failure), Some((conflict, in_a_row)))
+                if in_a_row <= quiet_conflicts(conflict.reason) =>
             {
                 tracing::debug!(controller = shared.name(), %key, failure, "a conflict: the reconcile is tried again");
                 running.ended(Outcome::Requeue);

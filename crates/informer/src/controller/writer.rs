@@ -49,8 +49,8 @@ impl Writer {
     /// [`WriteError`]; [`is_already_exists`](WriteError::is_already_exists) if the name is taken.
     ///
     /// # Cancel safety
-    /// Dropping the future may leave the object created; its outcome is looked up before the next
-    /// reconcile. This holds for all writes.
+    /// If the future is dropped the request goes on in a task, until its answer tells the outcome or
+    /// the controller ends; the next reconcile waits for that. This holds for all writes.
     pub async fn create<K>(&self, object: &K) -> Result<K, WriteError>
     where
         K: TypedResource + Serialize + DeserializeOwned,

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::{Method, Request};
 use informer::controller::{Action, Context, Controller};
 use informer::{InformerOptions, SharedInformer};
 use informer_testkit::{Cut, Fault, Status, Verb};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::Resource;
 use kube::api::ObjectMeta;
+use kube::client::Body;
+use kube::{Client, Resource};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
@@ -23,6 +25,8 @@ run_tests! {
         refused_writes_are_tried_again_and_nothing_is_created_twice,
         a_conflict_is_read_and_tried_again_without_an_error,
         a_conflict_that_stays_becomes_an_error,
+        a_conflict_that_the_reconcile_ignores_hides_no_other_error,
+        a_create_that_lands_after_its_reconcile_was_cancelled_is_not_repeated,
         what_the_selector_excludes_is_said_to_be_in_the_way;
 }
 
@@ -225,6 +229,61 @@ async fn a_conflict_that_stays_becomes_an_error() {
     conflict.lift();
     sleep(Duration::from_secs(1000)).await;
     assert_eq!(next(&mut told, 1).await, ["1"]);
+    ran.stop().await.unwrap();
+    world.factory.shutdown().await;
+}
+
+async fn a_conflict_that_the_reconcile_ignores_hides_no_other_error() {
+    let world = World::new().await;
+    let secrets = world.factory.informer::<Secret>().unwrap();
+    world.set("a", "1");
+    let reconcile = |map: Arc<ConfigMap>, ctx: Context<()>| async move {
+        match ctx.create(&secret(&map, Some("s"))).await {
+            Err(error) if !error.is_already_exists() => return Err(error.into()),
+            Ok(_) | Err(_) => anyhow::bail!("the disk is full"),
+        }
+    };
+    let ran = start(world.controller().owns(&secrets), reconcile);
+    sleep(Duration::from_secs(10)).await;
+    let metrics = ran.handle.metrics();
+    assert_eq!(metrics.conflicts_total, 1, "the second one says nothing new: {metrics:?}");
+    assert!(metrics.reconcile_total.error > 5, "{metrics:?}");
+    let errors = ran.handle.status().recent_errors;
+    assert!(errors.iter().all(|it| it.message == "the disk is full"), "{errors:?}");
+    ran.stop().await.unwrap();
+    world.factory.shutdown().await;
+}
+
+/// A client whose creates reach the server late, whether the answer is still waited for or not.
+fn late(world: &World) -> Client {
+    let client = world.client.clone();
+    let serve = move |request: Request<Body>| {
+        let client = client.clone();
+        async move {
+            if request.method() != Method::POST {
+                return client.send(request).await;
+            }
+            let served = tokio::spawn(async move {
+                sleep(Duration::from_secs(3)).await;
+                client.send(request).await
+            });
+            served.await.unwrap()
+        }
+    };
+    Client::new(tower::service_fn(serve), "default")
+}
+
+async fn a_create_that_lands_after_its_reconcile_was_cancelled_is_not_repeated() {
+    let world = World::new().await;
+    let controller =
+        Controller::new(late(&world), &world.maps).reconcile_timeout(Duration::from_secs(1));
+    let (ran, _secrets) = creating(&world, controller);
+    world.set("a", "2");
+    sleep(Duration::from_secs(120)).await;
+    assert_eq!(count(&world), 2);
+    let metrics = ran.handle.metrics();
+    assert_eq!(metrics.reconcile_timeouts_total, 2);
+    assert_eq!((metrics.own_writes.reads, metrics.own_writes.refreshes), (0, 0), "{metrics:?}");
     ran.stop().await.unwrap();
     world.factory.shutdown().await;
 }

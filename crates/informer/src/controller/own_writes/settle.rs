@@ -43,9 +43,22 @@ impl ReadObject {
 }
 
 impl OwnWrites {
-    /// The conflict that the last write of `key` met, if that was answered with 409.
-    pub(crate) fn take_conflict(&self, key: &ObjectKey) -> Option<Conflict> {
-        self.memory().conflicts.remove(key)
+    /// The conflict that the last write of `key` met, if that was answered with 409, and how many
+    /// reconciles of it in a row have ended with one.
+    pub(crate) fn take_conflict(&self, key: &ObjectKey) -> Option<(Conflict, u32)> {
+        let mut memory = self.memory();
+        let conflicts = memory.conflicts.get_mut(key)?;
+        let Some(conflict) = conflicts.last.take() else {
+            memory.conflicts.remove(key);
+            return None;
+        };
+        conflicts.in_a_row += 1;
+        Some((conflict, conflicts.in_a_row))
+    }
+
+    /// A reconcile of `key` has succeeded, or its object is gone.
+    pub(crate) fn forget_conflicts(&self, key: &ObjectKey) {
+        self.memory().conflicts.remove(key);
     }
 
     /// Reads the object that a write of `key` conflicted with, and waits until the informers of its
@@ -97,6 +110,13 @@ impl OwnWrites {
             if !informers.is_empty() && !is_shown {
                 return Err(Excluded { object: format!("{} {object}", write.resource), informers });
             }
+        }
+        if let (ReadObject::Absent, ConflictReason::AlreadyExists, Some(object)) =
+            (read, reason, write.object())
+            && stores.of(&write.resource).all(|store| store.held(&object).is_none())
+        {
+            // It was another's, and is gone: the next create is free to succeed.
+            return Ok(());
         }
         let ticket = writes.begin(key.clone(), write, stores);
         writes.settled(ticket, read.found(), |it| selections[it.index()], stores);

@@ -107,17 +107,47 @@ async fn where_nothing_settles_the_key_goes_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reconcile_that_is_dropped_in_the_middle_of_a_write_leaves_it_unknown() {
-    let bed = Bed::new().await;
-    let stalled = bed.server.faults().inject(Fault::stall().after_serving().on(Verb::Create));
+async fn a_write_whose_reconcile_is_dropped_goes_on_and_is_answered() {
+    let server = TestServer::start().await.unwrap();
+    let client = delayed(&server, Duration::from_secs(3));
+    let bed = Bed::over(server, client).await;
     let held = bed.hold_watches();
     let created = map("a", "1");
     let write = tokio::time::timeout(Duration::from_secs(1), bed.writer.create(&created));
     assert!(write.await.is_err(), "it is not answered");
-    stalled.lift();
+    // A read of now would find nothing.
+    let missing = bed.own.caught_up(&owner(), Duration::from_secs(1)).await.unwrap_err().missing;
+    assert!(matches!(&missing[..], [NotShown::InFlight { .. }]), "{missing:?}");
+    tokio::time::sleep(Duration::from_secs(2)).await;
     bed.is_waited_for(held).await;
     assert_eq!(bed.value("a").as_deref(), Some("1"));
+    assert_eq!(bed.own.metrics().reads, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_whose_reconcile_is_dropped_and_that_is_never_answered_is_settled_by_a_read() {
+    let bed = Bed::new().await;
+    bed.server.faults().inject(Fault::stall().after_serving().on(Verb::Create));
+    let created = map("a", "1");
+    let write = tokio::time::timeout(Duration::from_secs(1), bed.writer.create(&created));
+    assert!(write.await.is_err(), "it is not answered");
+    assert!(matches!(&bed.not_shown().await[..], [NotShown::InFlight { .. }]));
+    bed.own.caught_up(&owner(), Duration::from_secs(120)).await.unwrap();
+    assert_eq!(bed.value("a").as_deref(), Some("1"));
     assert_eq!(bed.own.metrics().reads, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_whose_reconcile_is_dropped_ends_with_the_controller() {
+    let server = TestServer::start().await.unwrap();
+    let client = delayed(&server, Duration::from_secs(3));
+    let bed = Bed::over(server, client).await;
+    let created = map("a", "1");
+    let write = tokio::time::timeout(Duration::from_secs(1), bed.writer.create(&created));
+    assert!(write.await.is_err(), "it is not answered");
+    bed.own.ended().cancel();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(bed.server.cluster().count("configmaps"), 0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -184,7 +184,7 @@ async fn what_the_selector_excludes_is_waited_for_only_while_the_store_holds_it(
     own.follow(&web);
     bed.factory.start();
     web.synced().await.unwrap();
-    let writer = own.writer(owner(), Gate::open());
+    let writer = own.writer(owner(), Gate::new(None));
 
     let held = bed.hold_watches();
     writer.create(&labelled(map("other", "1"), "db")).await.unwrap();
@@ -212,7 +212,7 @@ async fn what_the_field_selector_excludes_is_not_waited_for() {
     own.follow(&one);
     bed.factory.start();
     one.synced().await.unwrap();
-    let writer = own.writer(owner(), Gate::open());
+    let writer = own.writer(owner(), Gate::new(None));
     let _held = bed.hold_watches();
     writer.create(&map("two", "1")).await.unwrap();
     own.caught_up(&owner(), DEADLINE).await.unwrap();
@@ -232,7 +232,7 @@ async fn writes_outside_of_the_informers_namespace_are_not_waited_for() {
     let _held = bed.hold_watches();
     let mut elsewhere = map("a", "1");
     elsewhere.metadata.namespace = Some("kube-system".to_owned());
-    own.writer(owner(), Gate::open()).create(&elsewhere).await.unwrap();
+    own.writer(owner(), Gate::new(None)).create(&elsewhere).await.unwrap();
     own.caught_up(&owner(), DEADLINE).await.unwrap();
 }
 
