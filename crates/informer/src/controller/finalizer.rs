@@ -33,8 +33,9 @@ pub enum FinalizerEvent<T> {
 /// changed meanwhile that is a conflict, and the key comes again. It is removed with the UID alone,
 /// so that a cleanup may write the object.
 ///
-/// Filters of the controller must let the change pass that adds the finalizer: of those here
-/// [`generation_changed`](super::generation_changed) does.
+/// Filters of the controller need not let the change pass that adds the finalizer. They must let
+/// pass that the deletion begins, since the cleanup starts with it: those of changes here do, one's
+/// own have to look at `metadata.deletionTimestamp`.
 ///
 /// # Errors
 /// What `reconcile` returns, and a [`WriteError`] if the finalizer cannot be written.
@@ -86,7 +87,8 @@ where
             let metadata =
                 json!({ "resourceVersion": version, "uid": uid, "finalizers": finalizers });
             context.patch_reconciled(&json!({ "metadata": metadata })).await?;
-            Ok(Action::await_change())
+            // Not left to the event, which a filter of the controller may hide.
+            Ok(Action::after_own_writes())
         }
         (true, true) => {
             let action = reconcile(FinalizerEvent::Cleanup(object)).await?;

@@ -93,16 +93,24 @@ pub fn generation_changed<T: HasMetadata + 'static>() -> Predicate<T> {
     })
 }
 
-/// Adds, deletes, and updates of the labels (`LabelChangedPredicate`).
+/// Adds, deletes, and updates of the labels (`LabelChangedPredicate`). That a deletion begins passes
+/// too, so that a [`finalizer`](super::finalizer) hears of it.
 #[must_use]
 pub fn labels_changed<T: HasMetadata + 'static>() -> Predicate<T> {
-    Predicate::changed(|object: &T| object.metadata().labels.clone())
+    Predicate::changed(|object: &T| {
+        let metadata = object.metadata();
+        (metadata.labels.clone(), metadata.deletion_timestamp.is_some())
+    })
 }
 
-/// Adds, deletes, and updates of the annotations (`AnnotationChangedPredicate`).
+/// Adds, deletes, and updates of the annotations (`AnnotationChangedPredicate`). That a deletion
+/// begins passes too, so that a [`finalizer`](super::finalizer) hears of it.
 #[must_use]
 pub fn annotations_changed<T: HasMetadata + 'static>() -> Predicate<T> {
-    Predicate::changed(|object: &T| object.metadata().annotations.clone())
+    Predicate::changed(|object: &T| {
+        let metadata = object.metadata();
+        (metadata.annotations.clone(), metadata.deletion_timestamp.is_some())
+    })
 }
 
 impl<T> Clone for Predicate<T> {
@@ -170,7 +178,7 @@ mod tests {
         assert_eq!(with("generation", json!(2)), [true, false, false]);
         assert_eq!(with("labels", json!({ "l": "2" })), [false, true, false]);
         assert_eq!(with("annotations", json!(null)), [false, false, true]);
-        assert_eq!(with("deletionTimestamp", json!("2026-11-02T08:00:00Z")), [true, false, false]);
+        assert_eq!(with("deletionTimestamp", json!("2026-11-02T08:00:00Z")), [true, true, true]);
         assert_eq!(with("finalizers", json!(["example.com/f"])), [true, false, false]);
         assert_eq!(with("generation", json!(null)), [true, false, false], "a kind without one");
     }

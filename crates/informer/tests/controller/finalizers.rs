@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use informer::controller::{
-    Action, Context, Controller, FinalizerEvent, finalizer, generation_changed,
+    Action, Context, Controller, FinalizerEvent, Predicate, annotations_changed, finalizer,
+    generation_changed, labels_changed,
 };
 use informer::{HasMetadata, SharedInformer};
 use informer_testkit::{Fault, Verb};
@@ -19,6 +20,7 @@ run_tests! {
     on_a_paused_clock:
         an_object_is_applied_under_a_finalizer_and_cleaned_up_before_it_goes,
         a_cleanup_that_fails_keeps_the_object,
+        no_filter_hides_that_the_finalizer_was_added_or_that_the_deletion_began,
         a_cleanup_may_write_the_object,
         a_cleanup_that_was_cut_short_by_a_restart_is_done_again;
 }
@@ -28,6 +30,15 @@ const NAME: &str = "example.com/test";
 fn finalizing<T: HasMetadata + Send + Sync + 'static>(
     world: &World,
     objects: &SharedInformer<T>,
+    cleanup: impl Fn() -> anyhow::Result<Action> + Clone + Send + Sync + 'static,
+) -> (Ran, mpsc::UnboundedReceiver<String>) {
+    finalizing_with(world, objects, generation_changed(), cleanup)
+}
+
+fn finalizing_with<T: HasMetadata + Send + Sync + 'static>(
+    world: &World,
+    objects: &SharedInformer<T>,
+    filter: Predicate<T>,
     cleanup: impl Fn() -> anyhow::Result<Action> + Clone + Send + Sync + 'static,
 ) -> (Ran, mpsc::UnboundedReceiver<String>) {
     let (tell, told) = mpsc::unbounded_channel();
@@ -48,7 +59,7 @@ fn finalizing<T: HasMetadata + Send + Sync + 'static>(
             .await
         }
     };
-    let controller = Controller::new(world.client.clone(), objects).filter(generation_changed());
+    let controller = Controller::new(world.client.clone(), objects).filter(filter);
     (start(controller, reconcile), told)
 }
 
@@ -113,6 +124,22 @@ async fn a_cleanup_may_write_the_object() {
     nothing(&mut told).await;
     assert_eq!(finalizers(&world), None);
     ran.stop().await.unwrap();
+}
+
+async fn no_filter_hides_that_the_finalizer_was_added_or_that_the_deletion_began() {
+    for filter in [labels_changed, annotations_changed] {
+        let world = World::new().await;
+        world.set("a", "1");
+        let (ran, mut told) = finalizing_with(&world, &world.maps, filter(), done);
+        assert_eq!(next(&mut told, 1).await, ["apply a"]);
+        nothing(&mut told).await;
+        world.delete("configmaps", "a");
+        assert_eq!(next(&mut told, 1).await, ["clean up a"]);
+        nothing(&mut told).await;
+        assert_eq!(finalizers(&world), None);
+        ran.stop().await.unwrap();
+        world.factory.shutdown().await;
+    }
 }
 
 async fn a_cleanup_that_fails_keeps_the_object() {
