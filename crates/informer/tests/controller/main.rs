@@ -8,6 +8,8 @@ mod events;
 mod finalizers;
 mod leading;
 mod life;
+mod relay;
 mod retries;
+mod staleness;
 mod world;
 mod writes;

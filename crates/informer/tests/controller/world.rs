@@ -6,7 +6,9 @@ use std::time::Duration;
 use informer::controller::{Action, Context, Controller, ControllerHandle, RunError};
 use informer::{SharedInformer, SharedInformerFactory};
 use informer_testkit::TestServer;
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::Resource;
+use kube::api::ObjectMeta;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -101,6 +103,17 @@ pub(crate) async fn next(told: &mut mpsc::UnboundedReceiver<String>, count: usiz
 pub(crate) async fn nothing(told: &mut mpsc::UnboundedReceiver<String>) {
     sleep(Duration::from_secs(60)).await;
     assert_eq!(told.try_recv().ok(), None);
+}
+
+/// A Secret of a ConfigMap, under a name or one that the server chooses.
+pub(crate) fn secret(owner: &ConfigMap, name: Option<&str>) -> Secret {
+    let metadata = ObjectMeta {
+        name: name.map(str::to_owned),
+        generate_name: name.is_none().then(|| "s-".to_owned()),
+        owner_references: Some(vec![owner.controller_owner_ref(&()).unwrap()]),
+        ..ObjectMeta::default()
+    };
+    Secret { metadata, ..Secret::default() }
 }
 
 pub(crate) fn owned(resource: &str, name: &str, owner: &ConfigMap, label: &str) -> Value {

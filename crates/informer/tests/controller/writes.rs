@@ -8,14 +8,13 @@ use informer::controller::{Action, Context, Controller};
 use informer::{InformerOptions, SharedInformer};
 use informer_testkit::{Cut, Fault, Status, Verb};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::api::ObjectMeta;
+use kube::Client;
 use kube::client::Body;
-use kube::{Client, Resource};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use crate::common::value_of;
-use crate::world::{Ran, World, ms, next, nothing, start};
+use crate::world::{Ran, World, ms, next, nothing, secret, start};
 
 run_tests! {
     on_a_paused_clock:
@@ -28,17 +27,6 @@ run_tests! {
         a_conflict_that_the_reconcile_ignores_hides_no_other_error,
         a_create_that_lands_after_its_reconcile_was_cancelled_is_not_repeated,
         what_the_selector_excludes_is_said_to_be_in_the_way;
-}
-
-/// A Secret of a ConfigMap, under a name or one that the server chooses.
-fn secret(owner: &ConfigMap, name: Option<&str>) -> Secret {
-    let metadata = ObjectMeta {
-        name: name.map(str::to_owned),
-        generate_name: name.is_none().then(|| "s-".to_owned()),
-        owner_references: Some(vec![owner.controller_owner_ref(&()).unwrap()]),
-        ..ObjectMeta::default()
-    };
-    Secret { metadata, ..Secret::default() }
 }
 
 /// Creates, one for each reconcile, as many Secrets as the value says.
