@@ -1,5 +1,9 @@
-//! Controllers on informers: the example, as a process, and kube-runtime's, fed by an informer.
+//! Controllers on informers: under faults, the examples as processes, and kube-runtime's, fed by an
+//! informer.
 
 mod example;
+mod faults;
 mod kube_runtime;
+mod meddler;
 mod metrics;
+mod stopped;
