@@ -58,8 +58,9 @@
 //! What a reconcile writes through its [`Context`] is remembered, and the next reconcile of the same
 //! object begins when every informer of this controller on a written resource shows it: creates,
 //! updates, patches, server-side applies, deletes, also those whose answer was lost. So a reconcile
-//! does not create twice what it created before. The exception is a request that is carried out after
-//! its answer was given up, as by a [timeout](Controller::reconcile_timeout):
+//! does not create twice what it created before. A request whose reconcile is cancelled, as by a
+//! [timeout](Controller::reconcile_timeout), goes on, and its answer is waited for. The exception is
+//! a request that is carried out after its connection broke, or more than a minute later:
 //! [`read_your_writes`](crate::manual::read_your_writes).
 //!
 //! - What is waited for is the version of the store, not the object: somebody may have changed or
@@ -328,8 +329,9 @@ impl<T: Send + Sync + 'static> Controller<T> {
     /// The informers run all the time. When this process begins to lead, all of them are
     /// [refreshed](SharedInformer::refresh), so that what the leader before wrote is not done again,
     /// and every object is reconciled. When it leads no more, writes through the [`Context`] are
-    /// refused with [`WriteError::NotLeader`], running reconciles are cancelled where they wait, and
-    /// the writes that they made are forgotten.
+    /// refused with [`WriteError::NotLeader`], those that wait for a connection or an answer are
+    /// given up, running reconciles are cancelled where they wait, and the writes that they made are
+    /// forgotten.
     ///
     /// [`LeaderElector`]: crate::leader_election::LeaderElector
     #[must_use]

@@ -28,6 +28,8 @@ pub(crate) enum Fate {
     Lost,
     /// It is never sent, and never answered.
     Stuck,
+    /// Watches are held back from just before it on.
+    Unseen,
 }
 
 /// Stands between a controller and its client.
@@ -87,7 +89,10 @@ impl Meddler {
                 Err(io::Error::from(io::ErrorKind::ConnectionReset).into())
             }
             Some(Fate::Stuck) => std::future::pending().await,
-            None => {
+            fate @ (Some(Fate::Unseen) | None) => {
+                if fate.is_some() {
+                    self.hold_watches(true);
+                }
                 let (parts, body) = client.send(request).await?.into_parts();
                 let body = if is_watch { self.held_back(body) } else { boxed(body) };
                 Ok(Response::from_parts(parts, body))

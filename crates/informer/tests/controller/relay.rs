@@ -72,18 +72,20 @@ impl Relay {
         }
     }
 
-    /// Fails if what a reconcile is given is older than a write of its key.
-    pub(crate) fn check_fresh(&self, map: &ConfigMap, owned: &[Arc<Secret>]) {
+    /// What a reconcile is given that is older than a write of its key.
+    pub(crate) fn stale(&self, map: &ConfigMap, owned: &[Arc<Secret>]) -> Vec<String> {
         let account = self.account.lock().unwrap();
-        let uid = map.metadata.uid.as_deref().unwrap();
-        if let Some(written) = account.owners.get(uid) {
-            let version: u64 = map.metadata.resource_version.as_ref().unwrap().parse().unwrap();
-            assert!(version >= *written, "STALE: {map:?} was written at {written}");
-        }
-        for (child, written) in account.children.get(uid).into_iter().flatten() {
-            let is_shown = owned.iter().any(|it| it.metadata.name.as_ref() == Some(child));
-            assert_eq!(is_shown, *written == Child::Created, "STALE: {child} was {written:?}");
-        }
+        let uid = map.metadata.uid.as_ref().unwrap();
+        let version: u64 = map.metadata.resource_version.as_ref().unwrap().parse().unwrap();
+        let written = account.owners.get(uid).filter(|written| **written > version);
+        let of_owner = written.map(|it| format!("{uid} at {version}, which was written at {it}"));
+        let children = account.children.get(uid).into_iter().flatten();
+        let of_children = children.filter_map(|(name, written)| {
+            let is_shown = owned.iter().any(|it| it.metadata.name.as_ref() == Some(name));
+            let is_stale = is_shown != (*written == Child::Created);
+            is_stale.then(|| format!("{name}, which was {written:?}"))
+        });
+        of_owner.into_iter().chain(of_children).collect()
     }
 
     async fn serve(&self, client: &Client, request: Request<Body>) -> Result<Answer, BoxError> {

@@ -72,13 +72,8 @@ async fn reconcile(
     let name = ctx.key().name();
     let _in_work = InWork::begin(&notes, name);
     let owned = ctx.owned(&secrets)?;
-    let fresh = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        relay.check_fresh(&map, &owned);
-    }));
-    if let Err(stale) = fresh {
-        let why = stale.downcast_ref::<String>().cloned().unwrap_or_default();
-        notes.lock().unwrap().failures.push(why);
-    }
+    let stale = relay.stale(&map, &owned);
+    notes.lock().unwrap().failures.extend(stale.into_iter().map(|it| format!("{name} sees {it}")));
     let wanted: usize = value_of(&map).parse()?;
     sleep(ms(u64::from(fate))).await;
     for _ in owned.len()..wanted {
