@@ -1,6 +1,6 @@
 //! A client that holds watches back and loses answers, and keeps account of what was written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use futures_util::{StreamExt, stream};
 use http::{Method, Request, Response};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, BodyStream, Full, StreamBody};
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
 use kube::client::Body;
 use serde_json::Value;
@@ -73,7 +73,7 @@ impl Relay {
     }
 
     /// What a reconcile is given that is older than a write of its key.
-    pub(crate) fn stale(&self, map: &ConfigMap, owned: &[Arc<Secret>]) -> Vec<String> {
+    pub(crate) fn stale(&self, map: &ConfigMap, shown: &BTreeSet<String>) -> Vec<String> {
         let account = self.account.lock().unwrap();
         let uid = map.metadata.uid.as_ref().unwrap();
         let version: u64 = map.metadata.resource_version.as_ref().unwrap().parse().unwrap();
@@ -81,8 +81,7 @@ impl Relay {
         let of_owner = written.map(|it| format!("{uid} at {version}, which was written at {it}"));
         let children = account.children.get(uid).into_iter().flatten();
         let of_children = children.filter_map(|(name, written)| {
-            let is_shown = owned.iter().any(|it| it.metadata.name.as_ref() == Some(name));
-            let is_stale = is_shown != (*written == Child::Created);
+            let is_stale = shown.contains(name) != (*written == Child::Created);
             is_stale.then(|| format!("{name}, which was {written:?}"))
         });
         of_owner.into_iter().chain(of_children).collect()

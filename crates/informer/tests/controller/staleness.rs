@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use informer::controller::{Action, Context, Controller};
 use informer::workqueue::ExponentialLimiter;
-use informer::{SharedInformer, SharedInformerFactory};
+use informer::{HasMetadata, InformerOptions, SharedInformer, SharedInformerFactory};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::core::PartialObjectMeta;
 use tokio::time::{Instant, sleep};
 
 use crate::common::value_of;
@@ -60,19 +61,27 @@ impl Drop for InWork {
     }
 }
 
+type Metadata = SharedInformer<PartialObjectMeta<Secret>>;
+
+fn names(objects: &[Arc<impl HasMetadata>]) -> BTreeSet<String> {
+    objects.iter().filter_map(|it| it.metadata().name.clone()).collect()
+}
+
 /// Makes as many Secrets of each ConfigMap as its value says, and says so in an annotation.
 async fn reconcile(
     map: Arc<ConfigMap>,
     ctx: Context<()>,
     relay: Arc<Relay>,
     notes: Arc<Mutex<Notes>>,
-    secrets: SharedInformer<Secret>,
+    (secrets, metadata): (SharedInformer<Secret>, Metadata),
     fate: u8,
 ) -> anyhow::Result<Action> {
     let name = ctx.key().name();
     let _in_work = InWork::begin(&notes, name);
     let owned = ctx.owned(&secrets)?;
-    let stale = relay.stale(&map, &owned);
+    let mut stale = relay.stale(&map, &names(&owned));
+    // It has a watch of its own, which is late by itself.
+    stale.extend(relay.stale(&map, &names(&ctx.owned(&metadata)?)));
     notes.lock().unwrap().failures.extend(stale.into_iter().map(|it| format!("{name} sees {it}")));
     let wanted: usize = value_of(&map).parse()?;
     sleep(ms(u64::from(fate))).await;
@@ -112,6 +121,7 @@ struct Relayed {
     factory: SharedInformerFactory,
     maps: SharedInformer<ConfigMap>,
     secrets: SharedInformer<Secret>,
+    metadata: Metadata,
     notes: Arc<Mutex<Notes>>,
 }
 
@@ -121,21 +131,24 @@ impl Relayed {
         let client = relay.client(&world.client);
         let factory = SharedInformerFactory::builder(client.clone()).build();
         let (maps, secrets) = (factory.informer().unwrap(), factory.informer().unwrap());
-        Self { world, relay, client, factory, maps, secrets, notes: Arc::default() }
+        let metadata = factory.metadata::<Secret>(InformerOptions::new()).unwrap();
+        Self { world, relay, client, factory, maps, secrets, metadata, notes: Arc::default() }
     }
 
     fn start(&self, concurrency: usize, seed: u64) -> Ran {
         let (relay, notes) = (Arc::clone(&self.relay), Arc::clone(&self.notes));
-        let (secrets, fates) = (self.secrets.clone(), Mutex::new(fastrand::Rng::with_seed(seed)));
+        let informers = (self.secrets.clone(), self.metadata.clone());
+        let fates = Mutex::new(fastrand::Rng::with_seed(seed));
         let controller = Controller::new(self.client.clone(), &self.maps)
             .owns(&self.secrets)
+            .owns(&self.metadata)
             .concurrency(concurrency)
             .reconcile_timeout(ms(500))
             .rate_limiter(ExponentialLimiter::new(ms(5), ms(200)));
         start(controller, move |map: Arc<ConfigMap>, ctx: Context<()>| {
             let (relay, notes) = (Arc::clone(&relay), Arc::clone(&notes));
             let fate = fates.lock().unwrap().u8(0..50);
-            reconcile(map, ctx, relay, notes, secrets.clone(), fate)
+            reconcile(map, ctx, relay, notes, informers.clone(), fate)
         })
     }
 
