@@ -10,6 +10,8 @@
 //! nothing is answered with an old version, later writes replace it, and the object may be gone.
 //! Versions are compared only with those of stores of the same resource.
 
+mod needs;
+mod remembered;
 mod requirement;
 #[cfg(test)]
 mod tests;
@@ -23,8 +25,9 @@ pub use self::types::{
     Written,
 };
 
-use self::requirement::{Need, Progress, Requirement};
-use crate::{ObjectKey, ResourceVersion, Uid};
+use self::remembered::{Remembered, State, is_refreshed, is_there};
+use self::requirement::{Need, Progress};
+use crate::ObjectKey;
 
 /// How many remembered writes there are at least before the first [sweep](OwnWrites::sweep).
 const FIRST_SWEEP: usize = 64;
@@ -69,26 +72,6 @@ pub struct OwnWrites<R> {
     clock: u64,
     remembered: usize,
     sweep_at: usize,
-}
-
-/// One write.
-struct Remembered<R> {
-    number: u64,
-    write: Write<R>,
-    /// The informers that may show it, with their histories when it began.
-    informers: Vec<(InformerId, History)>,
-    /// The newest version at which one of them showed the object when it began.
-    shown: Option<ResourceVersion>,
-    state: State,
-}
-
-enum State {
-    /// It was not answered yet.
-    InFlight,
-    /// Whether and at which version it was applied is unknown since then.
-    Unsettled { since: u64 },
-    /// What the informers must show.
-    Answered(Vec<Requirement>),
 }
 
 impl<R: Eq + Clone> OwnWrites<R> {
@@ -352,185 +335,6 @@ impl<R: Eq + Clone> OwnWrites<R> {
         self.keys.entry(key).or_default().push(remembered);
         self.remembered += 1;
     }
-
-    /// What informers must show of a write that left this object.
-    fn requirements(
-        &self,
-        remembered: &Remembered<R>,
-        written: Written,
-        now: u64,
-        selects: impl Fn(InformerId) -> Selection,
-        views: &impl Views,
-    ) -> State {
-        let Written { key, uid, version, is_gone } = written;
-        let mut requirements = Vec::new();
-        for (informer, begun) in remembered.informers.iter().copied() {
-            let Some(history) = views.history(informer).filter(|it| it.removals == begun.removals)
-            else {
-                continue;
-            };
-            let need = match (selects(informer), is_gone) {
-                // Of which history the version is cannot be told.
-                _ if history != begun => Need::Refresh,
-                (Selection::Selected, false) => Need::Version(version.clone()),
-                (Selection::Selected, true) => Need::Absent { after: Some(version.clone()) },
-                (Selection::Excluded, true) => {
-                    Need::Absent { after: self.last_version(informer, &uid) }
-                }
-                (Selection::Unknown, true) => {
-                    self.absence(informer, &key, &uid, remembered.shown.as_ref(), views)
-                }
-                (Selection::Excluded, false) => Need::VersionOrAbsent(version.clone()),
-                (Selection::Unknown, false) if views.held(informer, &key).is_some() => {
-                    Need::VersionOrAbsent(version.clone())
-                }
-                // The labels of the whole object decide.
-                (Selection::Unknown, false) => return State::Unsettled { since: now },
-            };
-            let (key, uid) = (key.clone(), uid.clone());
-            requirements.push(Requirement { informer, history, key, uid, need, since: now });
-        }
-        State::Answered(requirements)
-    }
-
-    /// What informers must show of a delete.
-    fn deleted(
-        &self,
-        remembered: &Remembered<R>,
-        uid: Option<Uid>,
-        now: u64,
-        views: &impl Views,
-    ) -> State {
-        match uid.or_else(|| remembered.write.uid.clone()) {
-            Some(uid) => State::Answered(self.absences(remembered, &uid, now, views)),
-            None => State::Unsettled { since: now },
-        }
-    }
-
-    /// What informers must show of a write after which the object with this UID is gone.
-    fn absences(
-        &self,
-        remembered: &Remembered<R>,
-        uid: &Uid,
-        now: u64,
-        views: &impl Views,
-    ) -> Vec<Requirement> {
-        let Some(key) = remembered.write.object() else { return Vec::new() };
-        let shown =
-            remembered.shown.as_ref().filter(|_| remembered.write.uid.as_ref() == Some(uid));
-        let absence = |(informer, begun): (InformerId, History)| {
-            let history = views.history(informer)?;
-            let need = match history == begun {
-                true => self.absence(informer, &key, uid, shown, views),
-                // The list of the new history may be older than the write.
-                false => Need::Refresh,
-            };
-            let (key, uid) = (key.clone(), uid.clone());
-            let requirement = Requirement { informer, history, key, uid, need, since: now };
-            (history.removals == begun.removals).then_some(requirement)
-        };
-        remembered.informers.iter().copied().filter_map(absence).collect()
-    }
-
-    /// What an informer must show of an object that is gone and that some informer has `shown`.
-    fn absence(
-        &self,
-        informer: InformerId,
-        object: &ObjectKey,
-        uid: &Uid,
-        shown: Option<&ResourceVersion>,
-        views: &impl Views,
-    ) -> Need {
-        let holds = || views.held(informer, object).is_some_and(|(held, _)| held == *uid);
-        let waits_for = |shown| {
-            let mut versions =
-                self.requirements_of(informer, uid).filter_map(|it| it.need.answered());
-            versions.any(|it| it.has_reached(shown))
-        };
-        let is_ahead = |shown| !views.has_reached(informer, shown) && !holds() && !waits_for(shown);
-        match shown {
-            // The store may come to hold the object. If its selectors exclude the object, no event
-            // tells that it has reached the version.
-            Some(shown) if is_ahead(shown) => Need::Refresh,
-            _ => Need::Absent { after: self.last_version(informer, uid) },
-        }
-    }
-
-    /// The newest version of this object that an informer is waited to reach: until then its store
-    /// may come to hold the object.
-    fn last_version(&self, informer: InformerId, uid: &Uid) -> Option<ResourceVersion> {
-        let versions = self.requirements_of(informer, uid).filter_map(|it| it.need.version());
-        let last = versions.reduce(|last, it| if last.has_reached(it) { last } else { it });
-        last.cloned()
-    }
-
-    /// What an informer is to show of this object because of writes that were answered.
-    fn requirements_of<'a>(
-        &'a self,
-        informer: InformerId,
-        uid: &'a Uid,
-    ) -> impl Iterator<Item = &'a Requirement> {
-        let answered =
-            self.keys.values().flatten().filter_map(|remembered| match &remembered.state {
-                State::Answered(requirements) => Some(requirements),
-                State::InFlight | State::Unsettled { .. } => None,
-            });
-        answered.flatten().filter(move |it| it.informer == informer && it.uid == *uid)
-    }
-}
-
-impl<R: Clone> Remembered<R> {
-    /// Drops what is over, adds what is missing, and says whether anything is left.
-    fn check(
-        &mut self,
-        refreshed: &[(R, u64)],
-        views: &impl Views,
-        missing: &mut Vec<Missing<R>>,
-    ) -> bool {
-        let Write { resource, name, .. } = &self.write;
-        match &mut self.state {
-            State::InFlight => {
-                self.informers.retain(|(informer, _)| views.history(*informer).is_some());
-                if !self.informers.is_empty() {
-                    let (resource, name) = (resource.clone(), name.clone());
-                    missing.push(Missing::InFlight { resource, name });
-                }
-                !self.informers.is_empty()
-            }
-            State::Unsettled { since } => {
-                self.informers.retain(|(informer, history)| {
-                    !is_refreshed(*informer, *since, refreshed)
-                        && is_there(*informer, *history, views)
-                });
-                if !self.informers.is_empty() {
-                    let (resource, name) = (resource.clone(), name.clone());
-                    missing.push(Missing::Unsettled { resource, name });
-                }
-                !self.informers.is_empty()
-            }
-            State::Answered(requirements) => {
-                requirements.retain(|requirement| match requirement.progress(refreshed, views) {
-                    Progress::Over => false,
-                    Progress::Met => true,
-                    Progress::Missing(found) => {
-                        missing.push(found);
-                        true
-                    }
-                });
-                !requirements.is_empty()
-            }
-        }
-    }
-}
-
-/// Whether the informer runs, and its resource was not away since.
-fn is_there(informer: InformerId, since: History, views: &impl Views) -> bool {
-    views.history(informer).is_some_and(|history| history.removals == since.removals)
-}
-
-/// Whether a refresh of the informer was requested later and is complete.
-fn is_refreshed<R>(informer: InformerId, since: u64, informers: &[(R, u64)]) -> bool {
-    informers.get(informer.0).is_some_and(|(_, refreshed)| *refreshed > since)
 }
 
 impl<R: Eq + Clone> Default for OwnWrites<R> {

@@ -1,7 +1,7 @@
 //! What one informer must show of one write.
 
+use super::remembered::{is_refreshed, is_there};
 use super::types::{History, InformerId, Missing, Views};
-use super::{is_refreshed, is_there};
 use crate::{ObjectKey, ResourceVersion, Uid};
 
 /// What one informer must show of one write, unless its history changes or it ends.

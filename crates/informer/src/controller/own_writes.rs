@@ -1,6 +1,6 @@
 //! The writes of a controller's reconciles, and when its informers have caught up with them.
 
-mod abandoned;
+mod request;
 mod settle;
 
 use std::collections::BTreeMap;
@@ -9,26 +9,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::future::select_all;
-use http::{Request, Response, StatusCode};
-use informer_core::own_writes::{
-    self as remembered, Answer, InformerId, Missing, Selection, Ticket, Unsettled, Write,
-};
+use http::StatusCode;
+use informer_core::own_writes::{self as remembered, InformerId, Missing, Unsettled};
 use kube::Client;
 use serde::Serialize;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::error::{NotCaughtUp, NotShown, WriteError};
-use super::exchange::{
-    Conflict, GroupResource, Outcome, Target, is_unknown, send, status_of, unretried,
-};
+use super::exchange::{Conflict, GroupResource, is_unknown, status_of};
 use super::followed::Stores;
 use super::gate::Gate;
 use super::writer::Writer;
 use crate::{ObjectKey, SharedInformer};
-use abandoned::Exchange;
 
 type Writes = remembered::OwnWrites<GroupResource>;
 
@@ -220,54 +214,6 @@ impl OwnWrites {
         }
     }
 
-    /// Sends a write, and remembers it and what came of it.
-    ///
-    /// # Cancel safety
-    /// If the future is dropped the request goes on in a task of its own, so that its outcome becomes
-    /// known.
-    pub(super) async fn exchange(
-        self: &Arc<Self>,
-        key: &ObjectKey,
-        gate: &Gate,
-        target: &Target,
-        request: Request<Bytes>,
-    ) -> Result<Response<Bytes>, WriteError> {
-        let operation = target.to_string();
-        let (parts, body) = request.into_parts();
-        let body = unretried(body).await.map_err(|error| WriteError::NotSent {
-            operation: operation.clone(),
-            cause: error.to_string(),
-        })?;
-        // Asked last: from here on nothing is waited for before the request is on its way.
-        gate.check()?;
-        let request = Request::from_parts(parts, body);
-        let (own, gate) = (Arc::clone(self), gate.clone());
-        let sent = async move {
-            tokio::select! {
-                biased;
-                // It may still wait for a connection.
-                why = gate.lost() => {
-                    let cause = format!("it was given up: {why}");
-                    Err(WriteError::Unknown { operation, cause, status: None })
-                }
-                response = send(&own.client, &operation, request) => response,
-            }
-        };
-        let Some(write) = target.write() else { return sent.await };
-        let in_flight = InFlight::begin(Arc::clone(self), key.clone(), write);
-        let target = target.clone();
-        let remembered = async move {
-            let response = sent.await;
-            let outcome = match &response {
-                Ok(response) => Outcome::of(&target, response),
-                Err(error) => Outcome::of_error(error),
-            };
-            in_flight.end(&target, outcome);
-            response
-        };
-        Exchange::new(remembered, self.ended()).finish().await
-    }
-
     pub(super) fn client(&self) -> &Client {
         &self.client
     }
@@ -341,48 +287,6 @@ impl OwnWrites {
     fn memory(&self) -> MutexGuard<'_, Memory> {
         // No foreign code runs under it.
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A write that was begun. Its drop, by which a request is given up, leaves the outcome unknown.
-struct InFlight {
-    own: Arc<OwnWrites>,
-    key: ObjectKey,
-    ticket: Option<Ticket>,
-}
-
-impl InFlight {
-    fn begin(own: Arc<OwnWrites>, key: ObjectKey, write: Write<GroupResource>) -> Self {
-        let mut memory = own.memory();
-        let (writes, stores) = memory.parts();
-        let ticket = writes.begin(key.clone(), write, stores);
-        drop(memory);
-        Self { own, key, ticket: Some(ticket) }
-    }
-
-    fn end(mut self, target: &Target, outcome: Outcome) {
-        let Outcome { answer, returned, conflict } = outcome;
-        let mut memory = self.own.memory();
-        memory.note_conflict(&self.key, conflict);
-        let selections = memory.stores.select(&target.resource, &returned);
-        let (writes, stores) = memory.parts();
-        if let Some(ticket) = self.ticket.take() {
-            writes.answered(ticket, answer, |it| selections[it.index()], stores);
-            writes.sweep(stores);
-        }
-        drop(memory);
-        self.own.changed.send_replace(());
-    }
-}
-
-impl Drop for InFlight {
-    fn drop(&mut self) {
-        let Some(ticket) = self.ticket.take() else { return };
-        let mut memory = self.own.memory();
-        let (writes, stores) = memory.parts();
-        writes.answered(ticket, Answer::Unknown, |_| Selection::Unknown, stores);
-        drop(memory);
-        self.own.changed.send_replace(());
     }
 }
 

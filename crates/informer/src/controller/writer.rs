@@ -1,10 +1,11 @@
 //! Writes of a reconcile, each of them remembered.
 
+mod send;
+
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use bytes::Bytes;
-use http::{Request, Response};
+use http::Request;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Client;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
@@ -14,9 +15,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::error::WriteError;
-use super::exchange::Target;
 use super::gate::Gate;
-use super::own_writes::{OwnWrites, answered};
+use super::own_writes::OwnWrites;
 use crate::{ObjectKey, Resource, TypedResource};
 
 /// Writes of the reconciles of one key.
@@ -320,91 +320,6 @@ impl Writer {
         let request = collection.patch(self.key.name(), &params, &patch);
         let named = || format!("patch {resource} {}", self.key);
         self.send_named(request, named).await.map(drop)
-    }
-
-    async fn serve(
-        &self,
-        request: Request<Body>,
-    ) -> Result<Response<Body>, Box<dyn std::error::Error + Send + Sync>> {
-        let (parts, body) = request.into_parts();
-        if parts.method.is_safe() {
-            return Ok(self.own.client().send(Request::from_parts(parts, body)).await?);
-        }
-        let body = body.collect_bytes().await?;
-        let Some(target) = Target::of(&parts, &body) else {
-            self.gate.check().map_err(WriteError::from)?;
-            let request = Request::from_parts(parts, Body::from(body));
-            return Ok(self.own.client().send(request).await?);
-        };
-        let request = Request::from_parts(parts, body);
-        let response = self.own.exchange(&self.key, &self.gate, &target, request).await?;
-        Ok(response.map(Body::from))
-    }
-
-    /// Sends a write and decodes the object in its answer.
-    async fn object<K: TypedResource, S: DeserializeOwned>(
-        &self,
-        request: Result<Request<Vec<u8>>, request::Error>,
-        verb: &str,
-        object: &K,
-    ) -> Result<S, WriteError> {
-        let (operation, body) = self.send(request, verb, object).await?;
-        serde_json::from_slice(&body).map_err(|error| {
-            // Not the error's own text, which may quote the value (G34).
-            let (line, column) = (error.line(), error.column());
-            let cause = format!("it is not what was expected at line {line}, column {column}");
-            WriteError::Undecodable { operation, cause }
-        })
-    }
-
-    /// Sends a write; returns its name and the answer.
-    async fn send<K: TypedResource>(
-        &self,
-        request: Result<Request<Vec<u8>>, request::Error>,
-        verb: &str,
-        object: &K,
-    ) -> Result<(String, Bytes), WriteError> {
-        let named = || {
-            let namespace = object.meta().namespace.as_deref().unwrap_or_default();
-            format!("{verb} {} {namespace}/{}", Resource::of::<K>(), name(object))
-        };
-        self.send_named(request, named).await
-    }
-
-    /// Sends a write that is called so should it not even be a request.
-    async fn send_named(
-        &self,
-        request: Result<Request<Vec<u8>>, request::Error>,
-        named: impl Fn() -> String,
-    ) -> Result<(String, Bytes), WriteError> {
-        let request = request.map_err(|error| WriteError::Invalid {
-            operation: named(),
-            problem: error.to_string(),
-        })?;
-        let (parts, body) = request.map(Bytes::from).into_parts();
-        let Some(target) = Target::of(&parts, &body) else {
-            let problem = format!("{} is no path of a resource", parts.uri.path());
-            return Err(WriteError::Invalid { operation: named(), problem });
-        };
-        let request = Request::from_parts(parts, body);
-        let response = self.own.exchange(&self.key, &self.gate, &target, request).await?;
-        let (code, body) = (response.status(), response.into_body());
-        match code.is_success() {
-            true => Ok((target.to_string(), body)),
-            false => Err(answered(target.to_string(), code, &body)),
-        }
-    }
-
-    /// Requests about objects of the kind and namespace of `object`.
-    fn collection<K: TypedResource>(&self, object: &K) -> Result<request::Request, request::Error> {
-        let resource = Resource::of::<K>();
-        let own = object.meta().namespace.as_deref().filter(|it| !it.is_empty());
-        let namespace = own.or_else(|| Some(self.key.namespace()).filter(|it| !it.is_empty()));
-        if resource.namespaced && namespace.is_none() {
-            let problem = "an object of a namespaced kind needs a namespace".to_owned();
-            return Err(request::Error::Validation(problem));
-        }
-        Ok(request::Request::new(resource.path(namespace)))
     }
 }
 
