@@ -54,7 +54,7 @@ fn later(wall: MicroTime, last: Option<MicroTime>) -> MicroTime {
 }
 
 /// The seconds that a Lease has for a duration: rounded up, so that others do not wait less.
-fn whole_seconds(duration: Duration) -> u32 {
+pub(super) fn whole_seconds(duration: Duration) -> u32 {
     let seconds = duration.as_secs().saturating_add(u64::from(duration.subsec_nanos() > 0));
     u32::try_from(seconds).unwrap_or(u32::MAX).min(i32::MAX.unsigned_abs())
 }

@@ -1,5 +1,6 @@
 //! One candidate, request by request.
 
+use super::record::whole_seconds;
 use super::*;
 use crate::{ResourceVersion, Uid};
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::super::*;
+use crate::{ResourceVersion, Uid};
 
 const RESOURCES: usize = 2;
 const NAMES: u8 = 3;

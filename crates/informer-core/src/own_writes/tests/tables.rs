@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::*;
+use crate::{ResourceVersion, Uid};
 
 const PODS: &str = "pods";
 const NODES: &str = "nodes";
