@@ -12,6 +12,7 @@ pub mod observe;
 pub mod proxy;
 pub mod real;
 pub mod recorder;
+pub mod relay;
 pub mod reverse_proxy;
 pub mod throttle;
 pub mod wire;

@@ -68,7 +68,7 @@ struct Shared {
     requests: Mutex<Vec<(Instant, Asked)>>,
 }
 
-type Answer = Response<UnsyncBoxBody<Bytes, kube::Error>>;
+pub(crate) type Answer = Response<UnsyncBoxBody<Bytes, kube::Error>>;
 
 impl ReverseProxy {
     /// Listens on a free port of the loopback interface, and passes requests on as the user of
@@ -184,7 +184,7 @@ impl Shared {
 }
 
 impl Asked {
-    fn by(query: &str) -> Self {
+    pub(crate) fn by(query: &str) -> Self {
         let has = |wanted: &[&str]| query.split('&').any(|pair| wanted.contains(&pair));
         if has(&["sendInitialEvents=true"]) {
             Self::StreamingList
@@ -196,13 +196,13 @@ impl Asked {
     }
 }
 
-fn remove(headers: &mut HeaderMap, names: &[http::HeaderName]) {
+pub(crate) fn remove(headers: &mut HeaderMap, names: &[http::HeaderName]) {
     for name in names {
         headers.remove(name);
     }
 }
 
-fn bad_gateway(error: &anyhow::Error) -> Answer {
+pub(crate) fn bad_gateway(error: &anyhow::Error) -> Answer {
     let text = Full::from(format!("{error:#}\n")).map_err(|never| match never {}).boxed_unsync();
     let mut answer = Response::new(text);
     *answer.status_mut() = StatusCode::BAD_GATEWAY;
@@ -217,7 +217,7 @@ fn ends_initial_events(frame: &[u8]) -> bool {
 
 /// How the frames of a watch lie one after the other.
 #[derive(Debug, Clone, Copy)]
-enum Framing {
+pub(crate) enum Framing {
     /// Each ends with a newline.
     Lines,
     /// Each begins with its length in four bytes.
@@ -225,7 +225,7 @@ enum Framing {
 }
 
 impl Framing {
-    fn of(headers: &HeaderMap) -> Self {
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
         let kind =
             headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
         if kind.contains("protobuf") { Self::Lengths } else { Self::Lines }
@@ -241,14 +241,14 @@ impl Framing {
     }
 }
 
-fn from_frames(
+pub(crate) fn from_frames(
     frames: impl Stream<Item = Result<Bytes, kube::Error>> + Send + 'static,
 ) -> UnsyncBoxBody<Bytes, kube::Error> {
     StreamBody::new(frames.map(|frame| frame.map(Frame::data))).boxed_unsync()
 }
 
 /// Cuts a body into frames.
-fn frames(
+pub(crate) fn frames(
     body: Body,
     framing: Framing,
 ) -> impl Stream<Item = Result<Bytes, kube::Error>> + Send + 'static {
