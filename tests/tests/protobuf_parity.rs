@@ -12,12 +12,13 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, Request, StatusCode};
 use http_body_util::BodyExt;
 use informer::ObjectKey;
-use informer_testkit::Resource;
-use informer_testkit::protocol::{
-    At, Backend, Change, Feed, FeedEnd, Object, ReadError, ReadOptions, ReadSide, Route, Snapshot,
-};
+use informer_testkit::Object;
 use informer_tests::fixtures::{install_widgets, pod, widget};
 use informer_tests::real::RealCluster;
+use k8s_serve::{
+    At, Backend, Change, Discovery, DiscoveryPath, Feed, FeedEnd, ReadError, ReadOptions, ReadSide,
+    Resource, ResourcePath, Route, Snapshot,
+};
 use kube::api::PostParams;
 use kube::{Api, Client};
 use serde_json::{Value, json};
@@ -38,34 +39,46 @@ struct Copy {
 struct Silence;
 
 impl Backend for Copy {
+    type Object = Object;
     type Snapshot = Self;
     type Feed = Silence;
 
-    fn resources(&self) -> Arc<[Arc<Resource>]> {
-        Arc::new([Arc::clone(&self.resource)])
+    async fn discovery(&self, _: &DiscoveryPath, _: &HeaderMap) -> Result<Discovery, ReadError> {
+        Ok(Discovery::Resources(Arc::new([Arc::clone(&self.resource)])))
+    }
+
+    async fn resolve(&self, path: &ResourcePath) -> Result<Arc<Resource>, ReadError> {
+        match path.names(&self.resource) {
+            true => Ok(Arc::clone(&self.resource)),
+            false => Err(ReadError::NotServed),
+        }
     }
 
     async fn snapshot(&self, _: &Resource, _: At) -> Result<Self, ReadError> {
         Ok(self.clone())
     }
 
-    async fn reached(&self, _: &Resource, _: u64) {}
-
-    fn version(&self, _: &Resource) -> u64 {
-        self.version
+    async fn reached(&self, _: &Resource, _: u64) -> Result<(), ReadError> {
+        Ok(())
     }
 
-    fn feed(&self, _: &Resource, _: u64) -> Result<Silence, ReadError> {
+    async fn version(&self, _: &Resource) -> Result<u64, ReadError> {
+        Ok(self.version)
+    }
+
+    async fn feed(&self, _: &Resource, _: u64) -> Result<Silence, ReadError> {
         Ok(Silence)
     }
 }
 
 impl Snapshot for Copy {
+    type Object = Object;
+
     fn version(&self) -> u64 {
         self.version
     }
 
-    fn get(&self, namespace: &str, name: &str) -> Option<Object> {
+    fn object(&self, namespace: &str, name: &str) -> Option<Object> {
         self.objects
             .iter()
             .find(|object| *object.key() == ObjectKey::namespaced(namespace, name))
@@ -83,7 +96,9 @@ impl Snapshot for Copy {
 }
 
 impl Feed for Silence {
-    async fn next(&mut self) -> Result<Vec<Change>, FeedEnd> {
+    type Object = Object;
+
+    async fn next(&mut self) -> Result<Vec<Change<Object>>, FeedEnd> {
         Err(FeedEnd::Closed)
     }
 

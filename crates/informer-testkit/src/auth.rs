@@ -4,10 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::{HeaderMap, header};
+use k8s_serve::{ResourcePath, Status, Verb};
 
-use crate::protocol::{ResourcePath, Verb};
 use crate::requests::names;
-use crate::status::Status;
 
 /// The user of requests while no tokens are required.
 const ANONYMOUS: &str = "system:anonymous";

@@ -1,7 +1,7 @@
 //! The resources that a Kubernetes 1.36 API server has without any CustomResourceDefinition, alpha
 //! versions aside.
 
-use crate::resource::Resource;
+use k8s_serve::Resource;
 
 /// All built-in resources, in the order of discovery.
 pub(crate) fn resources() -> Vec<Resource> {

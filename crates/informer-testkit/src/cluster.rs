@@ -26,9 +26,10 @@ pub(crate) use state::mix;
 pub(crate) use write::{DeleteOptions, Part, Target};
 
 use crate::json::Fields;
-use crate::protocol::{Object, Snapshot};
-use crate::resource::Resource;
-use crate::status::Status;
+use crate::object::Object;
+use k8s_serve::Resource;
+use k8s_serve::Snapshot;
+use k8s_serve::Status;
 
 use state::State;
 

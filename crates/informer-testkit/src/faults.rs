@@ -18,9 +18,9 @@ pub(crate) use stream::Guarded;
 
 use fault::Effect;
 
-use crate::protocol::{ResourcePath, Verb};
 use crate::requests::names;
-use crate::status::Status;
+use k8s_serve::Status;
+use k8s_serve::{ResourcePath, Verb};
 
 /// The faults of a server; a cheap handle.
 ///

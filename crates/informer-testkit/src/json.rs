@@ -130,7 +130,7 @@ impl Fields {
             if at > 0 {
                 out.push(b',');
             }
-            out.extend_from_slice(crate::status::quoted(name).as_bytes());
+            out.extend_from_slice(quoted(name).as_bytes());
             out.push(b':');
             out.extend_from_slice(value.get().as_bytes());
         }
@@ -169,6 +169,11 @@ impl<'de> Deserialize<'de> for Fields {
 
         deserializer.deserialize_map(FieldsVisitor)
     }
+}
+
+/// `text` as a JSON string.
+pub(crate) fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
 }
 
 /// What a field selector compares: the value at `path` (segments split by dots) in a JSON object.

@@ -16,7 +16,8 @@
 //!   version".
 //! - [`generate`] makes Pods, Deployments and Nodes as large as real ones; [`Life`] makes a cluster
 //!   live.
-//! - [`protocol`] is the read side of the API alone, over anything that has snapshots and changes.
+//!
+//! Reads are answered by [`k8s_serve`], of which [`Cluster`] is one backend.
 //!
 //! # Examples
 //! ```
@@ -47,6 +48,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod accept;
 mod auth;
 mod builtin;
 mod cluster;
@@ -54,19 +56,20 @@ mod faults;
 pub mod generate;
 mod json;
 mod life;
-pub mod protocol;
+mod object;
+mod protobuf;
 mod requests;
-mod resource;
 mod server;
-mod status;
 mod wire;
 
 pub use auth::Auth;
 pub use cluster::{Checkpoint, Cluster, ClusterFeed, ClusterOptions, ClusterSnapshot, Write};
 pub use faults::{Cut, Fault, FaultHandle, Faults};
+pub use k8s_serve::{
+    Body, BodyError, Cause, Details, ProtobufSupport, ReadOptions, Resource, Status, Verb,
+    WatchListSupport,
+};
 pub use life::{Happening, Life, What};
-pub use protocol::Verb;
+pub use object::Object;
 pub use requests::{Request, Requests};
-pub use resource::Resource;
 pub use server::{ApiService, ConnectionError, StartError, TestServer, TestServerBuilder};
-pub use status::{Cause, Details, Status};

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
+use k8s_serve::Status;
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, mix};
-use crate::status::Status;
 
 /// A life of Deployments and their Pods on a [`Cluster`], for demonstrations: applications appear,
 /// their Pods start, restart, are replaced and scaled, and applications disappear again.

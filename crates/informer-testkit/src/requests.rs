@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::protocol::{ResourcePath, Route, Verb};
+use k8s_serve::{ResourcePath, Route, Verb};
 
 /// How many requests are remembered.
 const KEPT: usize = 100_000;

@@ -16,8 +16,8 @@ pub use service::{ApiService, ConnectionError};
 use crate::auth::Auth;
 use crate::cluster::Cluster;
 use crate::faults::Faults;
-use crate::protocol::{ProtobufSupport, ReadOptions, ReadSide, WatchListSupport};
 use crate::requests::{RequestLog, Requests};
+use k8s_serve::{ProtobufSupport, ReadOptions, ReadSide, WatchListSupport};
 
 /// An API server on a loopback port, over a [`Cluster`]. Dropping it ends everything it started.
 ///
@@ -131,7 +131,7 @@ impl TestServer {
     /// A kubeconfig with a bearer token, as YAML; see [`Auth::add_token`].
     #[must_use]
     pub fn kubeconfig_for(&self, token: &str) -> String {
-        self.kubeconfig_with(&format!("{{token: {}}}", crate::status::quoted(token)))
+        self.kubeconfig_with(&format!("{{token: {}}}", crate::json::quoted(token)))
     }
 
     /// A kube client for this server. Like every client made from a `kube::Config`, it tries again

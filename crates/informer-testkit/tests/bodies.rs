@@ -15,7 +15,7 @@ use tokio::time::Instant;
 const PODS: &str = "/api/v1/pods";
 
 /// A watch from now on.
-async fn watch_now(server: &TestServer) -> Lines<informer_testkit::protocol::Body> {
+async fn watch_now(server: &TestServer) -> Lines<informer_testkit::Body> {
     watch(
         &server.service(),
         &format!("{PODS}?watch=1&resourceVersion={}", server.cluster().version()),

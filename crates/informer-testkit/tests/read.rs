@@ -4,8 +4,8 @@ mod support;
 
 use std::time::Duration;
 
-use informer_testkit::protocol::{ReadOptions, WatchListSupport};
 use informer_testkit::{Cluster, ClusterOptions, TestServer, generate};
+use informer_testkit::{ReadOptions, WatchListSupport};
 use serde_json::{Value, json};
 use support::*;
 

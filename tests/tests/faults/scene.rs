@@ -155,7 +155,7 @@ where
             "" => resource.plural,
             group => format!("{}.{group}", resource.plural),
         };
-        let entry = |object: &informer_testkit::protocol::Object| {
+        let entry = |object: &informer_testkit::Object| {
             let json: Value = serde_json::from_slice(object.json()).unwrap();
             let text =
                 |field: &str| json["metadata"][field].as_str().unwrap_or_default().to_owned();

@@ -5,15 +5,16 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use informer_core::ObjectKey;
+use k8s_serve::{Change, Snapshot};
 
-use crate::protocol::{Change, Object, Snapshot};
+use crate::object::Object;
 
 /// One collection with its history.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Collection {
     /// Copied by the first write after a snapshot was taken, while that snapshot is in use.
     objects: Arc<BTreeMap<ObjectKey, Object>>,
-    history: VecDeque<Change>,
+    history: VecDeque<Change<Object>>,
     /// The version of the newest change that is no longer in the history.
     dropped: u64,
     /// Counts how often feeds were closed; a feed of another generation ends.
@@ -81,7 +82,10 @@ impl Collection {
     }
 
     /// The changes after a version; `None` if some are forgotten.
-    pub(super) fn after(&self, version: u64) -> Option<impl DoubleEndedIterator<Item = &Change>> {
+    pub(super) fn after(
+        &self,
+        version: u64,
+    ) -> Option<impl DoubleEndedIterator<Item = &Change<Object>>> {
         if version < self.dropped {
             return None;
         }
@@ -96,7 +100,7 @@ impl Collection {
         self.generation += 1;
     }
 
-    fn record(&mut self, change: Change, keep: usize) {
+    fn record(&mut self, change: Change<Object>, keep: usize) {
         self.history.push_back(change);
         while self.history.len() > keep {
             self.dropped = self.history.pop_front().map_or(self.dropped, |change| change.version);
@@ -105,11 +109,13 @@ impl Collection {
 }
 
 impl Snapshot for ClusterSnapshot {
+    type Object = Object;
+
     fn version(&self) -> u64 {
         self.version
     }
 
-    fn get(&self, namespace: &str, name: &str) -> Option<Object> {
+    fn object(&self, namespace: &str, name: &str) -> Option<Object> {
         self.objects.get(&ObjectKey::namespaced(namespace, name)).cloned()
     }
 
@@ -152,7 +158,7 @@ impl ClusterSnapshot {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resource::Resource;
+    use k8s_serve::Resource;
 
     fn object(namespace: &str, name: &str, version: u64) -> Object {
         let pods = Resource { namespaced: true, ..Resource::new("", "v1", "pods", "Pod") };

@@ -3,14 +3,13 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
+use k8s_serve::{Resource, Status};
 use serde::Deserialize;
 use serde_json::json;
 
 use super::state::{State, now};
 use crate::json::Fields;
-use crate::protocol::Object;
-use crate::resource::Resource;
-use crate::status::Status;
+use crate::object::Object;
 
 const CRD: &str = "customresourcedefinitions.apiextensions.k8s.io";
 

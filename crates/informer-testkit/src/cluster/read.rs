@@ -3,11 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
+use http::HeaderMap;
+use k8s_serve::{
+    At, Backend, Change, Discovery, DiscoveryPath, Feed, FeedEnd, ReadError, Resource, ResourcePath,
+};
 use tokio::sync::watch;
 
 use super::{Cluster, ClusterSnapshot};
-use crate::protocol::{At, Backend, Change, Feed, FeedEnd, ReadError};
-use crate::resource::Resource;
+use crate::object::Object;
 
 /// How many changes a feed returns at once: what a watch that lags behind holds in memory.
 const BATCH: usize = 64;
@@ -24,18 +27,25 @@ pub struct ClusterFeed {
 }
 
 impl Backend for Cluster {
+    type Object = Object;
     type Snapshot = ClusterSnapshot;
     type Feed = ClusterFeed;
 
-    fn resources(&self) -> Arc<[Arc<Resource>]> {
-        Arc::clone(&self.lock().resources)
+    async fn discovery(&self, _: &DiscoveryPath, _: &HeaderMap) -> Result<Discovery, ReadError> {
+        Ok(Discovery::Resources(Arc::clone(&self.lock().resources)))
+    }
+
+    async fn resolve(&self, path: &ResourcePath) -> Result<Arc<Resource>, ReadError> {
+        let state = self.lock();
+        let is_named = |resource: &&Arc<Resource>| path.names(resource);
+        state.resources.iter().find(is_named).cloned().ok_or(ReadError::NotServed)
     }
 
     async fn snapshot(&self, resource: &Resource, at: At) -> Result<ClusterSnapshot, ReadError> {
         let state = self.lock();
         let collection = state.collection(resource).ok_or(ReadError::NotServed)?;
         match at {
-            At::Newest => Ok(collection.newest(state.version)),
+            At::Any | At::Newest => Ok(collection.newest(state.version)),
             At::Exact(version) if version < state.compacted => {
                 Err(ReadError::Expired { current: state.version })
             }
@@ -45,17 +55,18 @@ impl Backend for Cluster {
         }
     }
 
-    async fn reached(&self, _: &Resource, version: u64) {
+    async fn reached(&self, _: &Resource, version: u64) -> Result<(), ReadError> {
         let mut wake = self.shared.version.subscribe();
         // It can only fail once the cluster is gone, which this handle prevents.
         let _ = wake.wait_for(|current| *current >= version).await;
+        Ok(())
     }
 
-    fn version(&self, _: &Resource) -> u64 {
-        Self::version(self)
+    async fn version(&self, _: &Resource) -> Result<u64, ReadError> {
+        Ok(Self::version(self))
     }
 
-    fn feed(&self, resource: &Resource, after: u64) -> Result<ClusterFeed, ReadError> {
+    async fn feed(&self, resource: &Resource, after: u64) -> Result<ClusterFeed, ReadError> {
         let state = self.lock();
         let collection = state.collection(resource).ok_or(ReadError::NotServed)?;
         if after < state.compacted || collection.after(after).is_none() {
@@ -74,10 +85,10 @@ impl Backend for Cluster {
 
 impl ClusterFeed {
     /// What there is now; an empty list if nothing has changed.
-    fn poll(&mut self) -> Result<Vec<Change>, FeedEnd> {
+    fn poll(&mut self) -> Result<Vec<Change<Object>>, FeedEnd> {
         let state = self.cluster.lock();
         let collection = state.collection_by_name(&self.collection).ok_or(FeedEnd::Closed)?;
-        let changes: Vec<Change> = collection
+        let changes: Vec<Change<Object>> = collection
             .after(self.position)
             .ok_or(FeedEnd::Expired { current: state.version })?
             .take(BATCH)
@@ -101,7 +112,9 @@ impl ClusterFeed {
 }
 
 impl Feed for ClusterFeed {
-    async fn next(&mut self) -> Result<Vec<Change>, FeedEnd> {
+    type Object = Object;
+
+    async fn next(&mut self) -> Result<Vec<Change<Object>>, FeedEnd> {
         loop {
             // Marked as seen before looking: what comes in between wakes the next round.
             self.wake.borrow_and_update();

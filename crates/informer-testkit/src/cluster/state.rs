@@ -4,14 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use informer_core::ObjectKey;
+use k8s_serve::{Resource, Status};
 use serde_json::{Value, json};
 
 use super::collection::Collection;
 use crate::builtin;
 use crate::json::Fields;
-use crate::protocol::Object;
-use crate::resource::Resource;
-use crate::status::Status;
+use crate::object::Object;
 
 /// The state of a cluster. Versions are counted here: one for each change of any object.
 #[derive(Debug, Clone)]

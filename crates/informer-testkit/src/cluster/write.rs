@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use informer_core::ObjectKey;
+use k8s_serve::{Resource, Status};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -10,9 +11,7 @@ use super::custom;
 use super::patch::{self, PatchKind};
 use super::state::{State, fields, mix, now};
 use crate::json::Fields;
-use crate::protocol::Object;
-use crate::resource::Resource;
-use crate::status::Status;
+use crate::object::Object;
 
 /// What a write is about.
 #[derive(Debug, Clone)]

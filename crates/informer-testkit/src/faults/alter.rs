@@ -3,8 +3,9 @@
 mod json;
 mod protobuf;
 
+use informer_core::wire::MediaType;
+
 use super::fault::Alteration;
-use crate::protocol::Media;
 
 /// The body of a list, or the events that a watch sends at once.
 #[derive(Debug)]
@@ -34,12 +35,12 @@ impl Alteration {
     pub(super) fn list(
         &self,
         body: Vec<u8>,
-        media: Media,
+        media: MediaType,
         strikes: impl FnMut(&str) -> bool,
     ) -> Altered {
         match media {
-            Media::Json => json::list(self, body, strikes),
-            Media::Protobuf => protobuf::list(self, body, strikes),
+            MediaType::Json => json::list(self, body, strikes),
+            MediaType::Protobuf => protobuf::list(self, body, strikes),
         }
     }
 
@@ -47,12 +48,12 @@ impl Alteration {
     pub(super) fn events(
         &self,
         events: &[u8],
-        media: Media,
+        media: MediaType,
         strikes: impl FnMut(&str) -> bool,
     ) -> Altered {
         match media {
-            Media::Json => json::events(self, events, strikes),
-            Media::Protobuf => protobuf::events(self, events, strikes),
+            MediaType::Json => json::events(self, events, strikes),
+            MediaType::Protobuf => protobuf::events(self, events, strikes),
         }
     }
 }

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::request::Parts;
+use k8s_serve::page::{expired_page, page_of};
+use k8s_serve::{ResourcePath, Status, Verb};
 
-use crate::protocol::{ResourcePath, Verb, expired_page, names_protobuf, page_of};
+use crate::accept::names_protobuf;
 use crate::requests::names;
-use crate::status::Status;
 
 /// What shall go wrong, and for which requests; see [`Faults::inject`](crate::Faults::inject), and
 /// [`Faults`](crate::Faults) for a table of all of them.
@@ -226,7 +227,7 @@ impl Fault {
 
     /// Requests are answered as by a server that does not know protobuf, whatever the others do:
     /// behind one address there may be servers of different age. See
-    /// [`ProtobufSupport`](crate::protocol::ProtobufSupport) for a whole server.
+    /// [`ProtobufSupport`](crate::ProtobufSupport) for a whole server.
     #[must_use]
     pub fn without_protobuf() -> Self {
         Self::new(Effect::WithoutProtobuf).accepting_protobuf()

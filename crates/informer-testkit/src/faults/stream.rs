@@ -10,13 +10,14 @@ use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use futures_util::{Stream, StreamExt};
+use informer_core::wire::MediaType;
+use k8s_serve::answer::error_event;
+use k8s_serve::{Body, BodyError, Status, Verb};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::fault::{Asked, Effect, Stop};
 use super::{Active, Cut, Faults, OpenWatch};
-use crate::protocol::{Body, BodyError, Media, Verb, error_event};
-use crate::status::Status;
 
 /// What a cut watch sends last: an event that never ends.
 const HALF_A_LINE: &[u8] = b"{\"type\":\"MODIFIED\",\"object\":{\"kind\":\"";
@@ -52,7 +53,7 @@ pub(crate) struct OpenStream {
     asked: Asked,
     /// Whether it is what was asked for, rather than a refusal.
     is_success: bool,
-    media: Media,
+    media: MediaType,
     cut: Option<oneshot::Receiver<Cut>>,
     /// Makes the connection end with a reset.
     reset: Option<CancellationToken>,
@@ -73,7 +74,7 @@ impl Faults {
         &self,
         asked: Asked,
         is_success: bool,
-        media: Media,
+        media: MediaType,
         reset: Option<CancellationToken>,
     ) -> OpenStream {
         let id = self.0.ids.fetch_add(1, Ordering::Relaxed);
@@ -178,7 +179,7 @@ impl Drop for OpenStream {
 impl Guarded {
     pub(crate) fn new(body: Body, open: OpenStream, gzip: bool) -> Self {
         Self {
-            inner: body.into_stream().fuse().boxed(),
+            inner: body.into_chunks().fuse().boxed(),
             open,
             gzip: gzip.then(|| GzEncoder::new(Vec::new(), Compression::fast())),
             sent: 0,
@@ -301,8 +302,8 @@ impl Guarded {
     fn cut(&mut self, how: Cut) {
         let media = self.open.media;
         let half = match media {
-            Media::Json => HALF_A_LINE,
-            Media::Protobuf => HALF_A_FRAME,
+            MediaType::Json => HALF_A_LINE,
+            MediaType::Protobuf => HALF_A_FRAME,
         };
         match how {
             Cut::Close => self.end(Bytes::new(), State::Ending),

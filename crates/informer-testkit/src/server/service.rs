@@ -7,17 +7,17 @@ use std::pin::Pin;
 use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll};
 
-use http::header::{CONTENT_ENCODING, HeaderValue};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue};
 use http::{HeaderMap, Method, Request, Response};
+use informer_core::wire::MediaType;
+use k8s_serve::answer::failed_watch;
+use k8s_serve::page::at_newest;
+use k8s_serve::{Body, Form, ResourcePath, Route, Status, Verb};
 use tokio_util::sync::CancellationToken;
 
 use super::{Core, write};
+use crate::accept::forget_protobuf;
 use crate::faults::{Asked, Guarded, Verdict};
-use crate::protocol::{
-    Body, Form, Media, ResourcePath, Route, Verb, at_newest, failed_watch, forget_protobuf,
-    status_response,
-};
-use crate::status::Status;
 
 /// A test server as a `tower::Service`; cloning it is cheap.
 ///
@@ -102,7 +102,6 @@ impl ApiService {
         let query = parts.uri.query().unwrap_or_default();
         let moved = faults.move_page(&asked).then(|| at_newest(query));
         let query = moved.as_deref().unwrap_or(query);
-        let media = self.core.read.status_media(&parts.headers);
 
         let (mut served, mut to_serve) = (None, Some((user, body)));
         let response = loop {
@@ -117,7 +116,7 @@ impl ApiService {
                     }
                     if let Some((user, body)) = to_serve.take() {
                         served = Some(match self.authorize(user, verb, path) {
-                            Err(status) => status_response(&status, media),
+                            Err(status) => self.core.read.refuse(&status, &parts.headers),
                             Ok(()) if is_read(&parts.method) => {
                                 self.core.read.respond(&route, query, &parts.headers).await
                             }
@@ -128,8 +127,10 @@ impl ApiService {
                     }
                     continue;
                 }
-                Verdict::Answer(status) => status_response(&status, media),
-                Verdict::ErrorEvent(status) => self.failed_watch(&status, path, &parts.headers),
+                Verdict::Answer(status) => self.core.read.refuse(&status, &parts.headers),
+                Verdict::ErrorEvent(status) => {
+                    self.failed_watch(&status, path, &parts.headers).await
+                }
                 Verdict::HangUp => {
                     if let Some(reset) = &self.reset {
                         reset.cancel();
@@ -149,7 +150,7 @@ impl ApiService {
         if whole && !streamed && !gzip && !faults.touch_bodies() {
             return Ok(response);
         }
-        let media = Media::of(response.headers());
+        let media = media_type(response.headers());
         let open = faults.open(asked, response.status().is_success(), media, self.reset.clone());
         let mut response =
             response.map(|body| Body::stream(Guarded::new(body, open, gzip).into_stream()));
@@ -161,17 +162,21 @@ impl ApiService {
 
     /// A watch that ends with an error as soon as it is open, in the form in which its events would
     /// be.
-    fn failed_watch(
+    async fn failed_watch(
         &self,
         status: &Status,
         path: Option<&ResourcePath>,
         headers: &HeaderMap,
     ) -> Response<Body> {
-        let resource = path.and_then(|path| self.core.read.resolve(path));
-        let form = resource.map(|resource| self.core.read.negotiate(headers, &resource)?.object());
+        let read = &self.core.read;
+        let resource = match path {
+            Some(path) => read.resolve(path).await.ok(),
+            None => None,
+        };
+        let form = resource.map(|resource| read.negotiate(headers, &resource)?.object());
         match form.transpose() {
-            Ok(form) => failed_watch(status, form.map_or(Media::Json, Form::media)),
-            Err(refused) => status_response(&refused, self.core.read.status_media(headers)),
+            Ok(form) => failed_watch(status, form.map_or(MediaType::Json, Form::media)),
+            Err(refused) => read.refuse(&refused, headers),
         }
     }
 
@@ -184,6 +189,12 @@ impl ApiService {
         let user = user?;
         path.map_or(Ok(()), |path| self.core.auth.check(&user, verb, path))
     }
+}
+
+/// How the body of an answer is written.
+fn media_type(headers: &HeaderMap) -> MediaType {
+    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    MediaType::of_answer(value, None, &MediaType::ALL).unwrap_or(MediaType::Json)
 }
 
 fn is_read(method: &Method) -> bool {

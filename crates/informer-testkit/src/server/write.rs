@@ -4,16 +4,13 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, Response, header};
 use http_body_util::{BodyExt, Limited};
+use k8s_serve::answer::{self, collection, not_found};
+use k8s_serve::{Body, Parameters, Resource, ResourcePath, Route, Status, Verb};
 use serde_json::{Value, json};
 
 use super::Core;
 use crate::cluster::{Cluster, DeleteOptions, Part, PatchKind, Target};
-use crate::protocol::{
-    Body, Object, Parameters, ResourcePath, Route, Verb, collection_response, document_response,
-    not_found, object_response, status_response,
-};
-use crate::resource::Resource;
-use crate::status::Status;
+use crate::object::Object;
 
 /// The largest body that is read, as on a real server.
 const BODY_LIMIT: usize = 3 << 20;
@@ -31,13 +28,12 @@ where
     B::Data: Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let media = core.read.status_media(&parts.headers);
-    let refuse = |status: &Status| status_response(status, media);
+    let refuse = |status: &Status| core.read.refuse(status, &parts.headers);
     let Route::Resource(path) = route else {
         let known = !matches!(route, Route::Unknown);
         return if known { refuse(&Status::method_not_allowed()) } else { not_found() };
     };
-    let Some(resource) = core.read.resolve(path) else { return not_found() };
+    let Ok(resource) = core.read.resolve(path).await else { return not_found() };
     let part = match path.subresource.as_deref() {
         None => Part::Main,
         Some("status") if resource.has_status && matches!(verb, Verb::Update | Verb::Patch) => {
@@ -80,10 +76,10 @@ fn write(
         let form = negotiated.list()?;
         let deleted =
             delete_collection(cluster, target, path, &parameters, &delete_options(body)?)?;
-        return collection_response(&target.resource, deleted, cluster.version(), form);
+        return collection(&target.resource, deleted, cluster.version(), form);
     }
     let form = negotiated.object()?;
-    let answer = |code, object: &Object| Ok(object_response(code, resource, object, form));
+    let answer = |code, object: &Object| answer::object(code, resource, object, form);
     match verb {
         Verb::Create if path.name.is_none() && in_namespace => {
             require_json(headers)?;
@@ -105,7 +101,7 @@ fn write(
             if !gone || returns_deleted_object(resource) {
                 return answer(200, &object);
             }
-            Ok(document_response(200, &success(resource, &object), core.read.status_media(headers)))
+            Ok(core.read.document(200, &success(resource, &object), headers))
         }
         _ => Err(Status::method_not_allowed()),
     }

@@ -7,7 +7,7 @@ mod support;
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use informer_testkit::protocol::ProtobufSupport;
+use informer_testkit::ProtobufSupport;
 use informer_testkit::{ApiService, Cut, Fault, Status, TestServer, Verb, generate};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
@@ -112,7 +112,7 @@ fn fields(mut message: &[u8]) -> Vec<(u64, Bytes)> {
 
 /// A watch in protobuf.
 struct Frames {
-    body: informer_testkit::protocol::Body,
+    body: informer_testkit::Body,
     buffer: Vec<u8>,
 }
 

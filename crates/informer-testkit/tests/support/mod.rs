@@ -5,7 +5,7 @@
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::BodyExt;
-use informer_testkit::protocol::Body;
+use informer_testkit::Body;
 use informer_testkit::{ApiService, ConnectionError, TestServer};
 use serde_json::{Value, json};
 use tower::ServiceExt;

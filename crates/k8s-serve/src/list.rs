@@ -6,17 +6,19 @@ use bytes::Bytes;
 use futures_util::{Stream, stream};
 use http::{HeaderMap, Response};
 use informer_core::ObjectKey;
+use informer_core::wire::MediaType;
 use k8s_protobuf::{Kind, encode};
 
-use super::accept::{Form, Media};
-use super::body::stream_response;
-use super::params::{ListWant, Parameters, Selectors};
-use super::token::Token;
-use super::{
-    At, Backend, Body, BodyError, Object, ReadError, ReadSide, Snapshot, render, unreadable,
-};
+use crate::accept::{Form, FormKind};
+use crate::answer::{Body, BodyError, stream_response};
+use crate::backend::{At, Backend, ReadError, Snapshot};
+use crate::object::{Object, WriteError};
+use crate::params::{ListWant, Parameters, Selectors};
+use crate::read::{ReadSide, unreadable};
+use crate::render;
 use crate::resource::Resource;
 use crate::status::Status;
+use crate::token::Token;
 
 mod json;
 
@@ -24,7 +26,7 @@ mod json;
 const STEP: usize = 64;
 
 impl<B: Backend> ReadSide<B> {
-    pub(super) async fn list(
+    pub(crate) async fn list(
         &self,
         resource: &Arc<Resource>,
         namespace: Option<&str>,
@@ -43,10 +45,10 @@ impl<B: Backend> ReadSide<B> {
         let mut scan = Scan { snapshot, namespace: namespace.map(str::to_owned), after, selectors };
         let mut page = Page { version: scan.snapshot.version(), token: None, remaining: None };
         let Some(limit) = parameters.effective_limit() else {
-            return match form {
-                Form::Json(part) => Ok(json_response(json::whole(resource, part, scan, &page))),
-                Form::Protobuf { list, .. } => {
-                    protobuf_response(list, scan.messages(form).await, &page)
+            return match form.0 {
+                FormKind::Json(part) => Ok(json_response(json::whole(resource, part, scan, &page))),
+                FormKind::Protobuf { list, .. } => {
+                    protobuf_response(list, scan.messages(form).await?, &page)
                 }
             };
         };
@@ -72,11 +74,11 @@ impl<B: Backend> ReadSide<B> {
         want: ListWant,
     ) -> Result<(B::Snapshot, Option<ObjectKey>), Status> {
         match want {
-            ListWant::Newest { reached } => {
+            ListWant::Newest { reached, at } => {
                 if let Some(version) = reached {
                     self.wait_for(resource, version).await?;
                 }
-                Ok((self.snapshot(resource, At::Newest).await?, None))
+                Ok((self.snapshot(resource, at).await?, None))
             }
             ListWant::Exact(version) => {
                 self.wait_for(resource, version).await?;
@@ -84,7 +86,7 @@ impl<B: Backend> ReadSide<B> {
             }
             ListWant::Continue(token) => {
                 let at = token.version.map_or(At::Newest, At::Exact);
-                match self.backend.snapshot(resource, at).await {
+                match self.backend().snapshot(resource, at).await {
                     Ok(snapshot) => Ok((snapshot, Some(token.after))),
                     Err(ReadError::Expired { .. }) => Err(expired_token(token)),
                     Err(other) => Err(unreadable(other)),
@@ -108,7 +110,8 @@ fn expired_token(token: Token) -> Status {
 }
 
 /// The answer to a page whose token is too old.
-pub(crate) fn expired_page(token: &str) -> Option<Status> {
+#[must_use]
+pub fn expired_page(token: &str) -> Option<Status> {
     Token::read(token).map(expired_token)
 }
 
@@ -122,7 +125,7 @@ struct Scan<S> {
 
 impl<S: Snapshot> Scan<S> {
     /// What is selected among the next objects; `None` at the end.
-    fn step(&mut self) -> Option<Vec<Object>> {
+    fn step(&mut self) -> Option<Vec<S::Object>> {
         let mut objects = self.snapshot.page(self.namespace.as_deref(), self.after.as_ref(), STEP);
         self.after = Some(objects.last()?.key().clone());
         objects.retain(|object| self.selectors.select(object));
@@ -130,7 +133,7 @@ impl<S: Snapshot> Scan<S> {
     }
 
     /// The next `count` selected objects, or fewer at the end.
-    fn take(&mut self, count: usize) -> Vec<Object> {
+    fn take(&mut self, count: usize) -> Vec<S::Object> {
         let mut taken = Vec::new();
         while taken.len() < count {
             let Some(objects) = self.step() else { break };
@@ -141,15 +144,17 @@ impl<S: Snapshot> Scan<S> {
     }
 
     /// All that are selected, as messages: their lengths stand before the first of them.
-    async fn messages(mut self, form: Form) -> Vec<Bytes> {
+    async fn messages(mut self, form: Form) -> Result<Vec<Bytes>, WriteError> {
         let mut messages = Vec::new();
         while let Some(objects) = self.step() {
-            messages.extend(objects.iter().map(|object| render::message(object, form)));
+            for object in &objects {
+                messages.push(render::message(object, form)?.into_owned().into());
+            }
             // Others want to be served meanwhile: what was never sent in this form has to be
             // written first.
             tokio::task::yield_now().await;
         }
-        messages
+        Ok(messages)
     }
 }
 
@@ -162,35 +167,42 @@ struct Page {
 }
 
 /// A collection as it was when it was deleted.
-pub(crate) fn collection_response(
+///
+/// # Errors
+/// 500 if an object cannot be written in this form.
+pub fn collection<O: Object>(
     resource: &Arc<Resource>,
-    items: Vec<Object>,
+    items: Vec<O>,
     version: u64,
     form: Form,
 ) -> Result<Response<Body>, Status> {
     items_response(resource, items, &Page { version, token: None, remaining: None }, form)
 }
 
-fn items_response(
+fn items_response<O: Object>(
     resource: &Arc<Resource>,
-    items: Vec<Object>,
+    items: Vec<O>,
     page: &Page,
     form: Form,
 ) -> Result<Response<Body>, Status> {
-    match form {
-        Form::Json(part) => Ok(json_response(json::page(Arc::clone(resource), part, items, page))),
-        Form::Protobuf { list, .. } => protobuf_response(
-            list,
-            items.iter().map(|item| render::message(item, form)).collect(),
-            page,
-        ),
+    match form.0 {
+        FormKind::Json(part) => {
+            Ok(json_response(json::page(Arc::clone(resource), part, items, page)))
+        }
+        FormKind::Protobuf { list, .. } => {
+            let messages = items
+                .iter()
+                .map(|item| Ok(render::message(item, form)?.into_owned().into()))
+                .collect::<Result<_, WriteError>>()?;
+            protobuf_response(list, messages, page)
+        }
     }
 }
 
 fn json_response(
     chunks: impl Stream<Item = Result<Bytes, BodyError>> + Send + 'static,
 ) -> Response<Body> {
-    stream_response(Media::Json.content_type(), chunks)
+    stream_response(MediaType::Json.as_str(), chunks)
 }
 
 /// Sends a list of messages in chunks.
@@ -220,5 +232,5 @@ fn protobuf_response(
         }
         Some((Ok(out.into()), Some((Vec::new(), messages))))
     });
-    Ok(stream_response(Media::Protobuf.content_type(), chunks))
+    Ok(stream_response(MediaType::Protobuf.as_str(), chunks))
 }

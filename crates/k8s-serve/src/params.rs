@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use informer_core::selector::{FieldSelector, LabelSelector, SelectableFields};
 
-use super::object::Object;
-use super::token::Token;
+use crate::backend::At;
+use crate::object::Object;
 use crate::resource::Resource;
 use crate::status::Status;
+use crate::token::Token;
 
-/// The query of a read, not yet checked for sense.
+/// The query of a request, not yet checked for sense.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Parameters {
+pub struct Parameters {
     pub(crate) label_selector: String,
     pub(crate) field_selector: String,
     pub(crate) limit: usize,
@@ -21,7 +22,8 @@ pub(crate) struct Parameters {
     pub(crate) bookmarks: bool,
     pub(crate) timeout: Option<Duration>,
     pub(crate) send_initial_events: Option<bool>,
-    pub(crate) dry_run: bool,
+    /// Whether a write shall change nothing.
+    pub dry_run: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +38,7 @@ pub(crate) enum ListWant {
     /// The newest one that has reached this version.
     Newest {
         reached: Option<u64>,
+        at: At,
     },
     Exact(u64),
     Continue(Token),
@@ -46,7 +49,7 @@ pub(crate) enum ListWant {
 pub(crate) enum WatchWant {
     /// With the whole collection, once it has reached this version; then a bookmark, if they are
     /// wanted.
-    Everything { reached: Option<u64> },
+    Everything { reached: Option<u64>, at: At },
     /// With what happens from now on.
     Now,
     /// With what happened after this version.
@@ -54,7 +57,11 @@ pub(crate) enum WatchWant {
 }
 
 impl Parameters {
-    pub(crate) fn parse(query: &str) -> Result<Self, Status> {
+    /// Reads a query.
+    ///
+    /// # Errors
+    /// If a parameter is not what it should be.
+    pub fn parse(query: &str) -> Result<Self, Status> {
         let mut parameters = Self::default();
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             let bad = |expected: &str| {
@@ -109,6 +116,11 @@ impl Parameters {
         }
     }
 
+    /// Which state is wanted by who names no version, or 0.
+    pub(crate) fn at(&self) -> At {
+        if self.resource_version == "0" { At::Any } else { At::Newest }
+    }
+
     /// Which state a list wants.
     pub(crate) fn list_want(&self) -> Result<ListWant, Status> {
         let forbidden = |field: &str, why: &str| {
@@ -143,7 +155,7 @@ impl Parameters {
             (Some(version), Some(VersionMatch::Exact)) => ListWant::Exact(version),
             // Without a match, a page of a certain version means exactly that version.
             (Some(version), None) if self.limit > 0 => ListWant::Exact(version),
-            (reached, _) => ListWant::Newest { reached },
+            (reached, _) => ListWant::Newest { reached, at: self.at() },
         })
     }
 
@@ -172,21 +184,25 @@ impl Parameters {
             }
         }
         Ok(match (self.send_initial_events, self.version()?) {
-            (Some(true), reached) => WatchWant::Everything { reached },
-            (None, None) => WatchWant::Everything { reached: None },
+            (Some(true), reached) => WatchWant::Everything { reached, at: self.at() },
+            (None, None) => WatchWant::Everything { reached: None, at: self.at() },
             (Some(false), None) => WatchWant::Now,
             (_, Some(version)) => WatchWant::After(version),
         })
     }
 
     /// The selectors, as far as the resource supports them.
-    pub(crate) fn selectors(&self, resource: &Resource) -> Result<Selectors, Status> {
+    ///
+    /// # Errors
+    /// If they cannot be read, or name a field that the resource does not select by.
+    pub fn selectors(&self, resource: &Resource) -> Result<Selectors, Status> {
         Selectors::parse(resource, &self.label_selector, &self.field_selector)
     }
 }
 
 /// The selectors of a request.
-pub(crate) struct Selectors {
+#[derive(Debug, Clone)]
+pub struct Selectors {
     labels: LabelSelector,
     fields: FieldSelector,
     selectable: SelectableFields,
@@ -211,7 +227,8 @@ impl Selectors {
     }
 
     /// Whether both select the object.
-    pub(crate) fn select(&self, object: &Object) -> bool {
+    #[must_use]
+    pub fn select(&self, object: &impl Object) -> bool {
         let value =
             |label: &str| Some(self.selectable.value(label, |path| Some(object.field(path))));
         (self.labels.is_everything() || self.labels.matches(|key| object.label(key)))
@@ -230,10 +247,10 @@ mod tests {
 
     #[test]
     fn list_options_mean_what_the_documentation_says() {
-        let newest = |reached| Ok(ListWant::Newest { reached });
+        let newest = |reached| Ok(ListWant::Newest { reached, at: At::Newest });
         for (query, want) in [
             ("", newest(None)),
-            ("resourceVersion=0&limit=5", newest(None)),
+            ("resourceVersion=0&limit=5", Ok(ListWant::Newest { reached: None, at: At::Any })),
             ("resourceVersion=7", newest(Some(7))),
             ("resourceVersion=7&resourceVersionMatch=NotOlderThan&limit=5", newest(Some(7))),
             ("resourceVersion=7&limit=5", Ok(ListWant::Exact(7))),
@@ -257,12 +274,12 @@ mod tests {
     #[test]
     fn watch_options_mean_what_the_documentation_says() {
         for (query, want) in [
-            ("", Ok(WatchWant::Everything { reached: None })),
-            ("resourceVersion=0", Ok(WatchWant::Everything { reached: None })),
+            ("", Ok(WatchWant::Everything { reached: None, at: At::Newest })),
+            ("resourceVersion=0", Ok(WatchWant::Everything { reached: None, at: At::Any })),
             ("resourceVersion=7", Ok(WatchWant::After(7))),
             (
                 "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=7",
-                Ok(WatchWant::Everything { reached: Some(7) }),
+                Ok(WatchWant::Everything { reached: Some(7), at: At::Newest }),
             ),
             ("sendInitialEvents=false&resourceVersionMatch=NotOlderThan", Ok(WatchWant::Now)),
             (

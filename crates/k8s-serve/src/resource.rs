@@ -98,7 +98,8 @@ impl Resource {
     }
 
     /// The fields that the server selects by.
-    pub(crate) fn fields(&self) -> SelectableFields {
+    #[must_use]
+    pub fn fields(&self) -> SelectableFields {
         if self.custom || !self.selectable_fields.is_empty() {
             return SelectableFields::custom(self.namespaced, &self.selectable_fields);
         }

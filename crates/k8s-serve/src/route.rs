@@ -5,6 +5,8 @@ use std::fmt;
 use http::Method;
 use percent_encoding::percent_decode_str;
 
+use crate::resource::Resource;
+
 /// What the path of a request names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
@@ -127,6 +129,14 @@ impl ResourcePath {
             ("DELETE", None) => Verb::DeleteCollection,
             _ => Verb::Other,
         }
+    }
+
+    /// Whether it is a path of this resource.
+    #[must_use]
+    pub fn names(&self, resource: &Resource) -> bool {
+        resource.plural == self.resource
+            && resource.version == self.version
+            && resource.group == self.group
     }
 
     /// Reads what follows group and version. `namespaces/x` is the object, `namespaces/x/pods` is a

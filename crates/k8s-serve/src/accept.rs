@@ -1,21 +1,12 @@
 //! Which of the forms that a client accepts it gets.
 
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderMap, header};
+use informer_core::wire::MediaType;
 use k8s_protobuf::Kind;
 
-use super::ProtobufSupport;
+use crate::options::ProtobufSupport;
 use crate::resource::Resource;
 use crate::status::Status;
-
-const JSON: &str = "application/json";
-const PROTOBUF: &str = k8s_protobuf::CONTENT_TYPE;
-
-/// How something is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Media {
-    Json,
-    Protobuf,
-}
 
 /// How much of an object is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +19,10 @@ pub(crate) enum Representation {
 
 /// The form in which objects are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub struct Form(pub(crate) FormKind);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FormKind {
     Json(Representation),
     /// With the kinds of the objects, and of a list of them, as they are sent.
     Protobuf {
@@ -40,8 +34,8 @@ pub(crate) enum Form {
 
 /// What of the accepted was chosen for objects of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Negotiated {
-    media: Media,
+pub struct Negotiated {
+    media: MediaType,
     transform: Transform,
     kinds: Option<(Kind, Kind)>,
 }
@@ -59,7 +53,7 @@ enum Transform {
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     /// `None` stands for any.
-    media: Option<Media>,
+    media: Option<MediaType>,
     /// `None` if it is nothing that is served here.
     transform: Option<Transform>,
     /// Whether a kube-apiserver knows it outside of custom resources: not so `application/*`.
@@ -67,48 +61,31 @@ struct Entry {
     weight: f32,
 }
 
-impl Media {
-    /// How the body of an answer is written.
-    pub(crate) fn of(headers: &HeaderMap) -> Self {
-        let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        if value.is_some_and(|value| value.starts_with(PROTOBUF)) {
-            Self::Protobuf
-        } else {
-            Self::Json
-        }
-    }
-
-    pub(crate) fn content_type(self) -> &'static str {
-        match self {
-            Self::Json => JSON,
-            Self::Protobuf => PROTOBUF,
-        }
-    }
-
-    /// The content type of a watch.
-    pub(crate) fn stream_type(self) -> &'static str {
-        match self {
-            // A real server does not add `;stream=watch` here, even if it was asked for.
-            Self::Json => JSON,
-            Self::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
-        }
+/// The content type of a watch.
+pub(crate) fn stream_type(media: MediaType) -> &'static str {
+    match media {
+        // A real server does not add `;stream=watch` here, even if it was asked for.
+        MediaType::Json => media.as_str(),
+        MediaType::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
     }
 }
 
 impl Form {
-    pub(crate) fn media(self) -> Media {
-        match self {
-            Self::Json(_) => Media::Json,
-            Self::Protobuf { .. } => Media::Protobuf,
+    /// How it is encoded.
+    #[must_use]
+    pub fn media(self) -> MediaType {
+        match self.0 {
+            FormKind::Json(_) => MediaType::Json,
+            FormKind::Protobuf { .. } => MediaType::Protobuf,
         }
     }
 
     /// The kind of the objects as they are sent, if it is built in.
     pub(crate) fn kind(self, resource: &Resource) -> Option<Kind> {
-        let kinds = match self {
-            Self::Protobuf { object, .. } => return Some(object),
-            Self::Json(Representation::Full) => built_in(resource),
-            Self::Json(Representation::Metadata) => metadata_kinds(),
+        let kinds = match self.0 {
+            FormKind::Protobuf { object, .. } => return Some(object),
+            FormKind::Json(Representation::Full) => built_in(resource),
+            FormKind::Json(Representation::Metadata) => metadata_kinds(),
         };
         kinds.map(|(object, _)| object)
     }
@@ -116,7 +93,10 @@ impl Form {
 
 impl Negotiated {
     /// The form of a single object, and of those in a watch.
-    pub(crate) fn object(self) -> Result<Form, Status> {
+    ///
+    /// # Errors
+    /// 406 if that of a list was asked for.
+    pub fn object(self) -> Result<Form, Status> {
         match self.transform {
             Transform::MetadataList => Err(not_acceptable(
                 "you requested PartialObjectMetadataList, but the requested object is not a list",
@@ -126,7 +106,10 @@ impl Negotiated {
     }
 
     /// The form of a list.
-    pub(crate) fn list(self) -> Result<Form, Status> {
+    ///
+    /// # Errors
+    /// 406 if that of an object was asked for.
+    pub fn list(self) -> Result<Form, Status> {
         match self.transform {
             Transform::Metadata => Err(not_acceptable(
                 "you requested PartialObjectMetadata, but the requested object is a list",
@@ -138,9 +121,11 @@ impl Negotiated {
     fn form(self, metadata: bool) -> Result<Form, Status> {
         let part = if metadata { Representation::Metadata } else { Representation::Full };
         match (self.media, self.kinds) {
-            (Media::Json, _) => Ok(Form::Json(part)),
-            (Media::Protobuf, Some((object, list))) => Ok(Form::Protobuf { part, object, list }),
-            (Media::Protobuf, None) => Err(only(ProtobufSupport::Served)),
+            (MediaType::Json, _) => Ok(Form(FormKind::Json(part))),
+            (MediaType::Protobuf, Some((object, list))) => {
+                Ok(Form(FormKind::Protobuf { part, object, list }))
+            }
+            (MediaType::Protobuf, None) => Err(only(ProtobufSupport::Served)),
         }
     }
 }
@@ -156,7 +141,11 @@ pub(crate) fn negotiate(
     support: ProtobufSupport,
 ) -> Result<Negotiated, Status> {
     let Some(entries) = entries(headers, support) else {
-        return Ok(Negotiated { media: Media::Json, transform: Transform::Nothing, kinds: None });
+        return Ok(Negotiated {
+            media: MediaType::Json,
+            transform: Transform::Nothing,
+            kinds: None,
+        });
     };
     if !resource.custom && !entries.iter().any(|entry| entry.exact) {
         return Err(only(support));
@@ -165,49 +154,32 @@ pub(crate) fn negotiate(
 }
 
 /// How a failure is told: as the first of the accepted that asks for nothing special, else in JSON.
-pub(crate) fn status_media(headers: &HeaderMap, support: ProtobufSupport) -> Media {
+pub(crate) fn status_media(headers: &HeaderMap, support: ProtobufSupport) -> MediaType {
     let entries = entries(headers, support).unwrap_or_default();
     let plain = entries.iter().find(|entry| entry.transform == Some(Transform::Nothing));
-    plain.and_then(|entry| entry.media).unwrap_or(Media::Json)
+    plain.and_then(|entry| entry.media).unwrap_or(MediaType::Json)
 }
 
 /// How documents of discovery are written, and whether as one for all groups. What fits nothing is
 /// not an error here.
-pub(super) fn discovery(headers: &HeaderMap, support: ProtobufSupport) -> (Media, bool) {
+pub(crate) fn discovery(headers: &HeaderMap, support: ProtobufSupport) -> (MediaType, bool) {
     let entries = entries(headers, support).unwrap_or_default();
     let served = |entry: &&Entry| {
         matches!(entry.transform, Some(Transform::Nothing | Transform::AggregatedDiscovery))
     };
-    entries.iter().find(served).map_or((Media::Json, false), |entry| {
+    entries.iter().find(served).map_or((MediaType::Json, false), |entry| {
         let aggregated = entry.transform == Some(Transform::AggregatedDiscovery);
-        (entry.media.unwrap_or(Media::Json), aggregated)
+        (entry.media.unwrap_or(MediaType::Json), aggregated)
     })
 }
 
 /// Refuses who does not take JSON, for what has no other form.
-pub(super) fn require_json(headers: &HeaderMap) -> Result<(), Status> {
+pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), Status> {
     match entries(headers, ProtobufSupport::Unknown) {
         Some(entries) if !entries.iter().any(|entry| entry.exact) => {
             Err(only(ProtobufSupport::Unknown))
         }
         _ => Ok(()),
-    }
-}
-
-/// Whether protobuf is among the accepted.
-pub(crate) fn names_protobuf(headers: &HeaderMap) -> bool {
-    values(headers).any(|value| value.contains(PROTOBUF))
-}
-
-/// Leaves of the accepted what a server would understand that has never heard of protobuf.
-pub(crate) fn forget_protobuf(headers: &mut HeaderMap) {
-    let known: Vec<&str> = values(headers)
-        .flat_map(|value| value.split(','))
-        .filter(|entry| !entry.contains(PROTOBUF))
-        .collect();
-    let known = if known.is_empty() { "application/unknown".to_owned() } else { known.join(",") };
-    if let Ok(value) = HeaderValue::from_str(&known) {
-        headers.insert(header::ACCEPT, value);
     }
 }
 
@@ -234,11 +206,15 @@ impl Entry {
     fn read(entry: &str, support: ProtobufSupport) -> Option<Self> {
         let mut parts = entry.split(';').map(str::trim);
         let name = parts.next()?;
-        let media = match (name, support) {
-            (JSON, _) | (PROTOBUF, ProtobufSupport::Ignored) => Some(Media::Json),
-            (PROTOBUF, ProtobufSupport::Served) => Some(Media::Protobuf),
-            ("application/*" | "*/*", _) => None,
-            _ => return None,
+        let media = match MediaType::ALL.into_iter().find(|media| media.as_str() == name) {
+            None if matches!(name, "application/*" | "*/*") => None,
+            None => return None,
+            Some(MediaType::Json) => Some(MediaType::Json),
+            Some(MediaType::Protobuf) => match support {
+                ProtobufSupport::Served => Some(MediaType::Protobuf),
+                ProtobufSupport::Unknown => return None,
+                ProtobufSupport::Ignored => Some(MediaType::Json),
+            },
         };
         let (mut form, mut group, mut version, mut weight) = ("", "", "", 1.0);
         for (name, value) in parts.filter_map(|part| part.split_once('=')) {
@@ -265,9 +241,9 @@ impl Entry {
     /// What a client gets by this entry; `None` if nothing, and another one has to do.
     fn serve(&self, resource: &Resource) -> Option<Negotiated> {
         let transform = self.transform?;
-        let media = self.media.unwrap_or(Media::Json);
+        let media = self.media.unwrap_or(MediaType::Json);
         let kinds = match transform {
-            _ if media == Media::Json => None,
+            _ if media == MediaType::Json => None,
             Transform::Nothing => Some(built_in(resource)?),
             _ => Some(metadata_kinds()?),
         };
@@ -292,12 +268,11 @@ fn metadata_kinds() -> Option<(Kind, Kind)> {
 }
 
 fn only(support: ProtobufSupport) -> Status {
-    let mut message = format!("only the following media types are accepted: {JSON}");
-    if support == ProtobufSupport::Served {
-        message.push_str(", ");
-        message.push_str(PROTOBUF);
-    }
-    not_acceptable(&message)
+    let served: Vec<&str> = match support {
+        ProtobufSupport::Served => MediaType::ALL.map(MediaType::as_str).to_vec(),
+        ProtobufSupport::Unknown | ProtobufSupport::Ignored => vec![MediaType::Json.as_str()],
+    };
+    not_acceptable(&format!("only the following media types are accepted: {}", served.join(", ")))
 }
 
 fn not_acceptable(message: &str) -> Status {

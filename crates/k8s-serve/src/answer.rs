@@ -8,12 +8,17 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use http::{Response, header};
 use http_body::{Frame, SizeHint};
+use informer_core::wire::MediaType;
 use serde_json::Value;
 
-use super::accept::{Form, Media};
-use super::{Object, protobuf, render};
+use crate::accept::{Form, stream_type};
+use crate::object::Object;
 use crate::resource::Resource;
 use crate::status::Status;
+use crate::{protobuf, render};
+
+pub use crate::list::collection;
+pub use crate::render::error_event;
 
 /// The body of a response.
 pub struct Body(Repr);
@@ -41,9 +46,8 @@ impl Body {
     }
 
     /// The body as chunks.
-    pub(crate) fn into_stream(
-        self,
-    ) -> Pin<Box<dyn Stream<Item = Result<Bytes, BodyError>> + Send>> {
+    #[must_use]
+    pub fn into_chunks(self) -> Pin<Box<dyn Stream<Item = Result<Bytes, BodyError>> + Send>> {
         match self.0 {
             Repr::Full(bytes) => futures_util::stream::iter(bytes.map(Ok)).boxed(),
             Repr::Stream(chunks) => chunks,
@@ -105,20 +109,37 @@ pub(crate) fn stream_response(
     response(200, content_type, Body::stream(chunks))
 }
 
-pub(crate) fn object_response(
+/// An object.
+///
+/// # Errors
+/// 500 if it cannot be written in this form.
+pub fn object(
     code: u16,
     resource: &Resource,
-    object: &Object,
+    object: &impl Object,
     form: Form,
-) -> Response<Body> {
-    let mut out = Vec::with_capacity(object.json().len() + 128);
-    render::object(&mut out, resource, object, form);
-    response(code, form.media().content_type(), Body::full(out.into()))
+) -> Result<Response<Body>, Status> {
+    let mut out = Vec::with_capacity(object.wire().bytes.len() + 128);
+    render::object(&mut out, resource, object, form)?;
+    Ok(response(code, form.media().as_str(), Body::full(out.into())))
 }
 
-pub(crate) fn status_response(status: &Status, media: Media) -> Response<Body> {
+/// What a path that nothing serves is answered with: no `Status`, also on a real server.
+#[must_use]
+pub fn not_found() -> Response<Body> {
+    plain_response(404, "404 page not found\n")
+}
+
+/// A watch that is opened, and ends with an error.
+#[must_use]
+pub fn failed_watch(status: &Status, media: MediaType) -> Response<Body> {
+    let event = error_event(status, media);
+    stream_response(stream_type(media), futures_util::stream::iter([Ok(event)]))
+}
+
+pub(crate) fn status_response(status: &Status, media: MediaType) -> Response<Body> {
     let body = render::failure(status, media);
-    let mut response = response(status.code, media.content_type(), Body::full(body.into()));
+    let mut response = response(status.code, media.as_str(), Body::full(body.into()));
     if status.details.retry_after_seconds > 0 {
         response
             .headers_mut()
@@ -128,16 +149,16 @@ pub(crate) fn status_response(status: &Status, media: Media) -> Response<Body> {
 }
 
 /// A document that says what it is.
-pub(crate) fn document_response(code: u16, document: &Value, media: Media) -> Response<Body> {
+pub(crate) fn document_response(code: u16, document: &Value, media: MediaType) -> Response<Body> {
     match media {
-        Media::Json => json_response(code, document.to_string()),
-        Media::Protobuf => {
-            response(code, media.content_type(), Body::full(protobuf::document(document).into()))
+        MediaType::Json => json_response(code, document.to_string()),
+        MediaType::Protobuf => {
+            response(code, media.as_str(), Body::full(protobuf::document(document).into()))
         }
     }
 }
 
-pub(super) fn response(code: u16, content_type: &'static str, body: Body) -> Response<Body> {
+pub(crate) fn response(code: u16, content_type: &'static str, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     *response.status_mut() =
         http::StatusCode::from_u16(code).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);

@@ -153,7 +153,8 @@ impl Status {
     }
 
     /// 422: streaming lists are known, and switched off.
-    pub(crate) fn streaming_lists_refused() -> Self {
+    #[must_use]
+    pub fn streaming_lists_refused() -> Self {
         let fault = "Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled";
         Self::invalid_list_options("sendInitialEvents", fault)
     }
@@ -198,7 +199,7 @@ impl Status {
 
     /// Says which object it is about.
     #[must_use]
-    pub(crate) fn about(mut self, resource: &Resource, name: &str) -> Self {
+    pub fn about(mut self, resource: &Resource, name: &str) -> Self {
         name.clone_into(&mut self.details.name);
         self.details.group.clone_from(&resource.group);
         self.details.kind.clone_from(&resource.plural);
@@ -206,8 +207,14 @@ impl Status {
     }
 }
 
+impl From<crate::object::WriteError> for Status {
+    fn from(error: crate::object::WriteError) -> Self {
+        Self::new(500, "InternalError", error.to_string())
+    }
+}
+
 /// `text` as a JSON string.
-pub(crate) fn quoted(text: &str) -> String {
+fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 

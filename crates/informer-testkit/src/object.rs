@@ -5,13 +5,15 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use informer_core::wire::Wire;
 use informer_core::{ObjectKey, Uid};
 use k8s_protobuf::Kind;
+use k8s_serve::{Resource, WriteError};
 use serde::de::DeserializeOwned;
+use serde_json::json;
 
-use super::protobuf;
 use crate::json::{Fields, field_value};
-use crate::resource::Resource;
+use crate::protobuf;
 
 /// An object as serialized JSON together with its key, UID, version and labels; cloning copies a
 /// pointer.
@@ -115,7 +117,7 @@ impl Object {
     ///
     /// # Examples
     /// ```
-    /// use informer_testkit::{Resource, protocol::Object};
+    /// use informer_testkit::{Object, Resource};
     ///
     /// let nodes = Resource::new("", "v1", "nodes", "Node");
     /// let node = Object::parse(&nodes, br#"{"kind":"Node","metadata":{"name":"n1","resourceVersion":"7"}}"#)?;
@@ -184,7 +186,9 @@ impl Object {
     /// If it is not a `T`.
     pub fn decode<T: DeserializeOwned>(&self, resource: &Resource) -> Result<T, serde_json::Error> {
         let mut json = Vec::with_capacity(self.0.json.len() + 64);
-        json.extend_from_slice(crate::protocol::render::type_prefix(resource).as_bytes());
+        let types = json!({ "apiVersion": resource.api_version(), "kind": resource.kind });
+        json.extend_from_slice(types.to_string().trim_end_matches('}').as_bytes());
+        json.push(b',');
         json.extend_from_slice(&self.0.json[1..]);
         serde_json::from_slice(&json)
     }
@@ -213,23 +217,11 @@ impl Object {
         }))
     }
 
-    /// The object as a protobuf message of this kind, without an envelope.
-    pub(crate) fn message(&self, kind: Kind) -> Bytes {
-        self.cached(0, kind, || self.json().clone())
-    }
-
-    /// Its metadata as a message of this kind, which is `PartialObjectMetadata`.
-    pub(crate) fn metadata_message(&self, kind: Kind) -> Bytes {
-        self.cached(1, kind, || {
-            [&self.0.json[..self.0.metadata_end as usize], b"}"].concat().into()
-        })
-    }
-
-    fn cached(&self, place: usize, kind: Kind, json: impl Fn() -> Bytes) -> Bytes {
+    fn cached(&self, place: usize, kind: Kind, json: impl Fn() -> Bytes) -> Cow<'_, [u8]> {
         let encode = || protobuf::message(kind, &json(), self);
         let (own, message) = self.0.messages[place].get_or_init(|| (kind, encode()));
         // Versions of a resource share their objects.
-        if *own == kind { message.clone() } else { encode() }
+        if *own == kind { Cow::Borrowed(message) } else { Cow::Owned(encode().into()) }
     }
 
     /// Metadata and the other fields, for a change.
@@ -238,6 +230,37 @@ impl Object {
         let metadata = rest.object("metadata");
         rest.remove("metadata");
         (metadata, rest)
+    }
+}
+
+impl k8s_serve::Object for Object {
+    fn key(&self) -> &ObjectKey {
+        self.key()
+    }
+
+    fn version(&self) -> u64 {
+        self.version()
+    }
+
+    fn label(&self, key: &str) -> Option<&str> {
+        self.label(key)
+    }
+
+    fn field(&self, path: &str) -> Cow<'_, str> {
+        self.field(path)
+    }
+
+    fn wire(&self) -> Wire<'_> {
+        Wire::json(&self.0.json)
+    }
+
+    fn message(&self, kind: Kind) -> Result<Cow<'_, [u8]>, WriteError> {
+        Ok(self.cached(0, kind, || self.json().clone()))
+    }
+
+    fn metadata_message(&self, kind: Kind) -> Result<Cow<'_, [u8]>, WriteError> {
+        let metadata = || [&self.0.json[..self.0.metadata_end as usize], b"}"].concat().into();
+        Ok(self.cached(1, kind, metadata))
     }
 }
 

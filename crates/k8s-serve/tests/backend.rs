@@ -1,30 +1,14 @@
-//! The read side over something that is no cluster: it knows nothing of writes.
+//! The read side over a collection that never changes, in JSON and in protobuf.
 
 mod support;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::HeaderMap;
 use http_body_util::BodyExt;
-use informer_core::ObjectKey;
-use informer_testkit::Resource;
-use informer_testkit::protocol::{
-    At, Backend, Change, Feed, FeedEnd, Object, ReadError, ReadOptions, ReadSide, Route, Snapshot,
-};
+use k8s_serve::{ReadOptions, ReadSide, Resource, Route};
 use serde_json::Value;
-use support::Lines;
-
-/// A collection that never changes, of a resource that can only be read.
-#[derive(Clone)]
-struct Fixed {
-    objects: Arc<[Object]>,
-    ready: bool,
-}
-
-struct Silence;
-
-const VERSION: u64 = 7;
+use support::{Fixed, Lines, Plain};
 
 fn colors() -> Resource {
     Resource {
@@ -33,77 +17,15 @@ fn colors() -> Resource {
     }
 }
 
-impl Backend for Fixed {
-    type Snapshot = Self;
-    type Feed = Silence;
-
-    fn resources(&self) -> Arc<[Arc<Resource>]> {
-        Arc::new([Arc::new(colors())])
-    }
-
-    async fn snapshot(&self, _: &Resource, at: At) -> Result<Self, ReadError> {
-        match at {
-            _ if !self.ready => Err(ReadError::NotReady { retry_after: Duration::from_secs(5) }),
-            At::Exact(version) if version < VERSION => Err(ReadError::Expired { current: VERSION }),
-            _ => Ok(self.clone()),
-        }
-    }
-
-    async fn reached(&self, _: &Resource, version: u64) {
-        if version > VERSION {
-            std::future::pending::<()>().await;
-        }
-    }
-
-    fn version(&self, _: &Resource) -> u64 {
-        VERSION
-    }
-
-    fn feed(&self, _: &Resource, _: u64) -> Result<Silence, ReadError> {
-        Ok(Silence)
-    }
-}
-
-impl Snapshot for Fixed {
-    fn version(&self) -> u64 {
-        VERSION
-    }
-
-    fn get(&self, namespace: &str, name: &str) -> Option<Object> {
-        self.objects.iter().find(|o| *o.key() == ObjectKey::namespaced(namespace, name)).cloned()
-    }
-
-    fn page(&self, _: Option<&str>, after: Option<&ObjectKey>, limit: usize) -> Vec<Object> {
-        self.objects
-            .iter()
-            .filter(|o| after.is_none_or(|after| o.key() > after))
-            .take(limit)
-            .cloned()
-            .collect()
-    }
-
-    fn remaining(&self, namespace: Option<&str>, after: &ObjectKey) -> usize {
-        self.page(namespace, Some(after), usize::MAX).len()
-    }
-}
-
-impl Feed for Silence {
-    async fn next(&mut self) -> Result<Vec<Change>, FeedEnd> {
-        Err(FeedEnd::Closed)
-    }
-
-    fn progress(&self) -> Option<u64> {
-        Some(VERSION)
-    }
-}
-
 fn fixed(ready: bool) -> ReadSide<Fixed> {
     let object = |name: &str| {
-        let json = format!(r#"{{"metadata":{{"name":"{name}","resourceVersion":"3"}},"rgb":1}}"#);
-        Object::parse(&colors(), json.as_bytes()).unwrap()
+        Plain::json(&serde_json::json!({
+            "metadata": { "name": name, "resourceVersion": "3" }, "rgb": 1
+        }))
     };
     let objects = ["blue", "green", "red"].map(object).into();
-    ReadSide::new(Fixed { objects, ready }, ReadOptions::default())
+    let backend = Fixed { resource: Arc::new(colors()), objects, ready };
+    ReadSide::new(backend, ReadOptions::default())
 }
 
 async fn get(side: &ReadSide<Fixed>, path: &str, query: &str) -> (u16, Value) {

@@ -15,13 +15,15 @@ pub(crate) struct Token {
 }
 
 /// Which page of a list a continue token asks for, counted from 1.
-pub(crate) fn page_of(token: &str) -> Option<u64> {
+#[must_use]
+pub fn page_of(token: &str) -> Option<u64> {
     Token::read(token).map(|token| token.pages.saturating_add(1))
 }
 
 /// The query of a request, with its continue token replaced by one that goes on with the newest
 /// state.
-pub(crate) fn at_newest(query: &str) -> String {
+#[must_use]
+pub fn at_newest(query: &str) -> String {
     let mut out = form_urlencoded::Serializer::new(String::new());
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
         match Token::read(&value).filter(|_| name == "continue") {

@@ -4,31 +4,28 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, header};
+use informer_core::wire::MediaType;
 use serde_json::{Value, json};
 
-use super::accept::Media;
-use super::body::{Body, document_response, json_response};
-use super::not_found;
-use super::route::DiscoveryPath;
+use crate::answer::{Body, document_response, json_response, not_found};
 use crate::resource::Resource;
+use crate::route::DiscoveryPath;
 
 const AGGREGATED: &str = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 const OPENAPI_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
-pub(super) fn respond(
+pub(crate) fn respond(
     resources: &[Arc<Resource>],
     path: &DiscoveryPath,
-    media: Media,
+    media: MediaType,
     aggregated: bool,
 ) -> Response<Body> {
     let document = match path {
         DiscoveryPath::Core | DiscoveryPath::Groups if aggregated => {
             let core = *path == DiscoveryPath::Core;
             let mut response = document_response(200, &aggregate(resources, core), media);
-            if let Ok(value) =
-                HeaderValue::from_str(&format!("{}{AGGREGATED}", media.content_type()))
-            {
+            if let Ok(value) = HeaderValue::from_str(&format!("{}{AGGREGATED}", media.as_str())) {
                 response.headers_mut().insert(header::CONTENT_TYPE, value);
             }
             response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
@@ -69,7 +66,7 @@ pub(super) fn respond(
 }
 
 /// `/version`.
-pub(super) fn version(git_version: &str) -> String {
+pub(crate) fn version(git_version: &str) -> String {
     let mut numbers = git_version.trim_start_matches('v').split('.');
     let mut number = || numbers.next().unwrap_or("0").to_owned();
     let (major, minor) = (number(), number());
@@ -90,7 +87,7 @@ pub(super) fn version(git_version: &str) -> String {
 /// `/openapi/v2`, without a single schema: clients that validate what they send
 /// (`kubectl create -f`) then find nothing to validate against, where a missing document would stop
 /// them.
-pub(super) fn no_schemas(headers: &HeaderMap) -> Response<Body> {
+pub(crate) fn no_schemas(headers: &HeaderMap) -> Response<Body> {
     let accept =
         headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if !accept.contains("proto-openapi") {

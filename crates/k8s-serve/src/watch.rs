@@ -9,13 +9,14 @@ use http::{HeaderMap, Response};
 use informer_core::ObjectKey;
 use tokio::time::Instant;
 
-use super::accept::{Form, Media};
-use super::body::stream_response;
-use super::params::{Parameters, Selectors, WatchWant};
-use super::{
-    At, Backend, Body, BodyError, Change, Feed, FeedEnd, Object, ReadError, ReadSide, Snapshot,
-    WatchListSupport, render, unreadable,
-};
+use crate::accept::{Form, stream_type};
+use crate::answer::{Body, BodyError, failed_watch, stream_response};
+use crate::backend::{Backend, Change, Feed, FeedEnd, ReadError, Snapshot};
+use crate::object::{Object, WriteError};
+use crate::options::WatchListSupport;
+use crate::params::{Parameters, Selectors, WatchWant};
+use crate::read::{ReadSide, unreadable};
+use crate::render;
 use crate::resource::Resource;
 use crate::status::Status;
 
@@ -26,7 +27,7 @@ const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 const STEP: usize = 64;
 
 impl<B: Backend> ReadSide<B> {
-    pub(super) async fn watch(
+    pub(crate) async fn watch(
         &self,
         resource: &Arc<Resource>,
         namespace: Option<&str>,
@@ -35,7 +36,7 @@ impl<B: Backend> ReadSide<B> {
     ) -> Result<Response<Body>, Status> {
         let form = self.negotiate(headers, resource)?.object()?;
         let mut parameters = Parameters::parse(query)?;
-        match self.options.watch_list {
+        match self.options().watch_list {
             WatchListSupport::Refused if parameters.send_initial_events.is_some() => {
                 return Err(Status::streaming_lists_refused());
             }
@@ -53,7 +54,7 @@ impl<B: Backend> ReadSide<B> {
         };
 
         let now = Instant::now();
-        let deadline = now + parameters.timeout.unwrap_or(self.options.default_watch_timeout);
+        let deadline = now + parameters.timeout.unwrap_or(self.options().default_watch_timeout);
         let watch = Watch {
             resource: Arc::clone(resource),
             namespace: namespace.map(str::to_owned),
@@ -62,15 +63,15 @@ impl<B: Backend> ReadSide<B> {
             feed,
             phase,
             bookmarks: parameters.bookmarks.then(|| Bookmarks {
-                interval: self.options.bookmark_interval,
-                next: now + self.options.bookmark_interval,
+                interval: self.options().bookmark_interval,
+                next: now + self.options().bookmark_interval,
                 last: deadline.checked_sub(LAST_BOOKMARK).filter(|last| *last > now),
-                marks_initial_end: self.options.watch_list == WatchListSupport::Served,
+                marks_initial_end: self.options().watch_list == WatchListSupport::Served,
             }),
             deadline,
         };
         Ok(stream_response(
-            form.media().stream_type(),
+            stream_type(form.media()),
             stream::unfold(watch, |mut watch| async move {
                 let chunk = watch.next().await?;
                 Some((Ok::<_, BodyError>(chunk), watch))
@@ -86,17 +87,20 @@ impl<B: Backend> ReadSide<B> {
         want: WatchWant,
     ) -> Result<Result<(B::Feed, Phase<B::Snapshot>), Status>, Status> {
         let (after, phase) = match want {
-            WatchWant::Everything { reached } => {
+            WatchWant::Everything { reached, at } => {
                 if let Some(version) = reached {
                     self.wait_for(resource, version).await?;
                 }
-                let snapshot = self.snapshot(resource, At::Newest).await?;
+                let snapshot = self.snapshot(resource, at).await?;
                 (snapshot.version(), Phase::Initial { snapshot, after: None })
             }
-            WatchWant::Now => (self.backend.version(resource), Phase::Changes),
+            WatchWant::Now => {
+                let version = self.backend().version(resource).await.map_err(unreadable)?;
+                (version, Phase::Changes)
+            }
             WatchWant::After(version) => (version, Phase::Changes),
         };
-        match self.backend.feed(resource, after) {
+        match self.backend().feed(resource, after).await {
             Ok(feed) => Ok(Ok((feed, phase))),
             Err(ReadError::Expired { current }) => Ok(Err(too_old(after, current))),
             Err(other) => Err(unreadable(other)),
@@ -133,30 +137,18 @@ struct Bookmarks {
     marks_initial_end: bool,
 }
 
-impl<S: Snapshot, F: Feed> Watch<S, F> {
+impl<O: Object, S: Snapshot<Object = O>, F: Feed<Object = O>> Watch<S, F> {
     /// The next events; `None` ends the stream.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             let mut out = Vec::new();
-            match &mut self.phase {
+            let written = match &mut self.phase {
                 Phase::Ended => return None,
-                Phase::Initial { snapshot, after } => {
-                    let objects = snapshot.page(self.namespace.as_deref(), after.as_ref(), STEP);
-                    match objects.last() {
-                        Some(last) => *after = Some(last.key().clone()),
-                        None => {
-                            let version = snapshot.version();
-                            self.phase = Phase::Changes;
-                            if self.bookmarks.as_ref().is_some_and(|b| b.marks_initial_end) {
-                                self.bookmark(&mut out, version, true);
-                            }
-                        }
-                    }
-                    for object in objects.iter().filter(|object| self.selects(object)) {
-                        self.event(&mut out, "ADDED", object);
-                    }
-                }
+                Phase::Initial { .. } => self.initial(&mut out),
                 Phase::Changes => self.wait(&mut out).await,
+            };
+            if let Err(error) = written {
+                self.end(&mut out, &error.into());
             }
             if !out.is_empty() {
                 return Some(out.into());
@@ -164,8 +156,28 @@ impl<S: Snapshot, F: Feed> Watch<S, F> {
         }
     }
 
+    /// The next of the initial objects, or the bookmark behind them.
+    fn initial(&mut self, out: &mut Vec<u8>) -> Result<(), WriteError> {
+        let Phase::Initial { snapshot, after } = &mut self.phase else { return Ok(()) };
+        let objects = snapshot.page(self.namespace.as_deref(), after.as_ref(), STEP);
+        match objects.last() {
+            Some(last) => *after = Some(last.key().clone()),
+            None => {
+                let version = snapshot.version();
+                self.phase = Phase::Changes;
+                if self.bookmarks.as_ref().is_some_and(|b| b.marks_initial_end) {
+                    self.bookmark(out, version, true);
+                }
+            }
+        }
+        for object in objects.iter().filter(|object| self.selects(object)) {
+            self.event(out, "ADDED", object)?;
+        }
+        Ok(())
+    }
+
     /// Waits for changes, the next bookmark or the end.
-    async fn wait(&mut self, out: &mut Vec<u8>) {
+    async fn wait(&mut self, out: &mut Vec<u8>) -> Result<(), WriteError> {
         let alarm = self.bookmarks.as_ref().map_or(self.deadline, |bookmarks| {
             bookmarks
                 .last
@@ -180,18 +192,24 @@ impl<S: Snapshot, F: Feed> Watch<S, F> {
         match changes {
             Some(Ok(changes)) => {
                 for change in &changes {
-                    self.change(out, change);
+                    self.change(out, change)?;
                 }
             }
-            Some(Err(end)) => {
-                self.phase = Phase::Ended;
-                if let FeedEnd::Expired { current } = end {
-                    let status = too_old(self.feed.progress().unwrap_or(0), current);
-                    out.extend_from_slice(&render::error_event(&status, self.form.media()));
-                }
+            Some(Err(FeedEnd::Expired { current })) => {
+                let status = too_old(self.feed.progress().unwrap_or(0), current);
+                self.end(out, &status);
             }
+            Some(Err(FeedEnd::Refused(status))) => self.end(out, &status),
+            Some(Err(FeedEnd::Closed)) => self.phase = Phase::Ended,
             None => self.alarm(out),
         }
+        Ok(())
+    }
+
+    /// Ends the stream with an error.
+    fn end(&mut self, out: &mut Vec<u8>, status: &Status) {
+        self.phase = Phase::Ended;
+        out.extend_from_slice(&render::error_event(status, self.form.media()));
     }
 
     fn alarm(&mut self, out: &mut Vec<u8>) {
@@ -212,39 +230,38 @@ impl<S: Snapshot, F: Feed> Watch<S, F> {
 
     /// Objects enter and leave a selection as they are labelled: what counts is whether they were
     /// and are selected. One that left is sent as it last was, at the version at which it left.
-    fn change(&self, out: &mut Vec<u8>, change: &Change) {
-        let selected = |object: &&Object| self.selects(object);
+    fn change(&self, out: &mut Vec<u8>, change: &Change<O>) -> Result<(), WriteError> {
+        let selected = |object: &&O| self.selects(object);
         match (change.before.as_ref().filter(selected), change.after.as_ref().filter(selected)) {
             (None, Some(object)) => self.event(out, "ADDED", object),
             (Some(_), Some(object)) => self.event(out, "MODIFIED", object),
-            (Some(object), None) => self.event(out, "DELETED", &object.at_version(change.version)),
-            (None, None) => {}
+            (Some(object), None) => render::event(out, "DELETED", self.form.media(), |out| {
+                let (resource, version) = (&self.resource, change.version);
+                render::object_at_version(out, resource, object, version, self.form)
+            }),
+            (None, None) => Ok(()),
         }
     }
 
-    fn selects(&self, object: &Object) -> bool {
+    fn selects(&self, object: &O) -> bool {
         self.namespace.as_deref().is_none_or(|namespace| object.key().namespace() == namespace)
             && self.selectors.select(object)
     }
 
-    fn event(&self, out: &mut Vec<u8>, kind: &str, object: &Object) {
+    fn event(&self, out: &mut Vec<u8>, kind: &str, object: &O) -> Result<(), WriteError> {
         render::event(out, kind, self.form.media(), |out| {
-            render::object(out, &self.resource, object, self.form);
-        });
+            render::object(out, &self.resource, object, self.form)
+        })
     }
 
     fn bookmark(&self, out: &mut Vec<u8>, version: u64, ends_initial_events: bool) {
-        render::event(out, "BOOKMARK", self.form.media(), |out| {
+        let Ok(()) = render::event(out, "BOOKMARK", self.form.media(), |out| {
             render::bookmark(out, &self.resource, version, ends_initial_events, self.form);
+            Ok::<_, std::convert::Infallible>(())
         });
     }
 }
 
 fn too_old(wanted: u64, current: u64) -> Status {
     Status::expired(format!("too old resource version: {wanted} ({current})"))
-}
-
-/// A watch that is opened, and ends with an error.
-pub(crate) fn failed_watch(status: &Status, media: Media) -> Response<Body> {
-    stream_response(media.stream_type(), stream::iter([Ok(render::error_event(status, media))]))
 }

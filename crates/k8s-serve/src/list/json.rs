@@ -6,8 +6,11 @@ use bytes::Bytes;
 use futures_util::{Stream, stream};
 
 use super::{Page, STEP, Scan};
-use crate::protocol::accept::Representation;
-use crate::protocol::{BodyError, Object, Snapshot, render};
+use crate::accept::Representation;
+use crate::answer::BodyError;
+use crate::backend::Snapshot;
+use crate::object::Object;
+use crate::render;
 use crate::resource::Resource;
 
 /// What stands before and behind the items.
@@ -69,7 +72,7 @@ pub(super) fn whole<S: Snapshot>(
         match scan.step() {
             Some(objects) => {
                 let chunk = writer.items(&objects);
-                Some((Ok(chunk), Some((writer, scan))))
+                Some((chunk, Some((writer, scan))))
             }
             None => Some((Ok(writer.end()), None)),
         }
@@ -77,20 +80,20 @@ pub(super) fn whole<S: Snapshot>(
 }
 
 /// Writes a page.
-pub(super) fn page(
+pub(super) fn page<O: Object>(
     resource: Arc<Resource>,
     part: Representation,
-    items: Vec<Object>,
+    items: Vec<O>,
     page: &Page,
-) -> impl Stream<Item = Result<Bytes, BodyError>> + Send + use<> {
+) -> impl Stream<Item = Result<Bytes, BodyError>> + Send + use<O> {
     let state = Some((Writer::new(resource, part, page), items.into_iter()));
     stream::unfold(state, |state| async move {
         let (mut writer, mut items) = state?;
-        let objects: Vec<Object> = items.by_ref().take(STEP).collect();
+        let objects: Vec<O> = items.by_ref().take(STEP).collect();
         if objects.is_empty() {
             return Some((Ok(writer.end()), None));
         }
-        Some((Ok(writer.items(&objects)), Some((writer, items))))
+        Some((writer.items(&objects), Some((writer, items))))
     })
 }
 
@@ -107,15 +110,16 @@ impl Writer {
         Self { resource, part, parts, started: false }
     }
 
-    fn items(&mut self, objects: &[Object]) -> Bytes {
+    fn items(&mut self, objects: &[impl Object]) -> Result<Bytes, BodyError> {
         let mut out = std::mem::take(&mut self.parts.head).into_bytes();
         for object in objects {
             if std::mem::replace(&mut self.started, true) {
                 out.push(b',');
             }
-            render::json_item(&mut out, &self.resource, object, self.part);
+            render::json_item(&mut out, &self.resource, object, self.part)
+                .map_err(|_| BodyError)?;
         }
-        out.into()
+        Ok(out.into())
     }
 
     fn end(&mut self) -> Bytes {
