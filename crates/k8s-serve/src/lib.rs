@@ -1,47 +1,4 @@
-//! The read side of the Kubernetes API — discovery, get, list, watch — over anything that has
-//! snapshots and a feed of changes.
-//!
-//! [`ReadSide`] turns requests into responses as a kube-apiserver would. It knows nothing of
-//! sockets, of writes, of who may read what, or of how objects are kept: a [`Backend`] gives it the
-//! resources, ordered [`Snapshot`]s of a collection at a version, and [`Feed`]s of what changed
-//! after one. An [`Object`] is its bytes, in JSON or in protobuf; the read side writes it in the
-//! form that a client accepts.
-//!
-//! Versions are numbers here, as those of a kube-apiserver are.
-
+//! Kubernetes' read protocol.
 #![forbid(unsafe_code)]
 
-/// The examples of the README, compiled and run.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;
-
-mod accept;
-pub mod answer;
-mod backend;
-mod discovery;
-mod json;
-mod list;
-mod object;
-mod options;
-pub mod page;
-mod params;
-mod protobuf;
-mod read;
-mod render;
-mod resource;
-mod route;
-mod status;
-mod token;
-mod watch;
-
-pub use accept::{Form, Negotiated};
-pub use answer::{Body, BodyError};
-pub use backend::{At, Backend, Change, Discovery, Feed, FeedEnd, ReadError, Snapshot};
-pub use object::{Object, WriteError};
-pub use options::{ProtobufSupport, ReadOptions, WatchListSupport};
-pub use params::{Parameters, Selectors};
-pub use read::ReadSide;
-pub use resource::Resource;
-pub use route::{DiscoveryPath, ResourcePath, Route, Verb};
-pub use status::{Cause, Details, Status};
+pub mod table;

@@ -1,0 +1,199 @@
+//! Tables of objects: the columns and cells with which kube-apiserver answers a request for a
+//! `Table`, and which `kubectl get` prints.
+//!
+//! [`Columns`] are those of one kind: of a built-in one as kube-apiserver 1.36 has them, of a custom
+//! resource as its definition names them (`additionalPrinterColumns`), of anything else name and
+//! creation time.
+//!
+//! ```
+//! use k8s_serve::table::Columns;
+//! use serde_json::json;
+//!
+//! let columns = Columns::of_kind("", "ConfigMap");
+//! let names: Vec<&str> = columns.definitions().iter().map(|it| it.name.as_ref()).collect();
+//! assert_eq!(names, ["Name", "Data", "Age"]);
+//!
+//! let object = json!({
+//!     "metadata": {"name": "settings", "creationTimestamp": "2026-01-01T00:00:00Z"},
+//!     "data": {"color": "blue"},
+//! });
+//! let row = columns.row(&object, "2026-01-01T00:03:00Z".parse()?);
+//! assert_eq!(row.cells, [json!("settings"), json!(1), json!("3m")]);
+//! # Ok::<(), jiff::Error>(())
+//! ```
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use built_in::BuiltIn;
+use custom::Custom;
+
+mod apps;
+mod built_in;
+mod core;
+mod custom;
+#[rustfmt::skip]
+mod definitions;
+mod jsonpath;
+mod pods;
+mod selector;
+mod text;
+mod view;
+
+pub use text::human_duration;
+
+/// A column, as `meta.k8s.io/v1` has it: it serializes as a `TableColumnDefinition`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ColumnDefinition {
+    /// The name for people, `Up-to-date`. kubectl prints it in capitals.
+    pub name: Cow<'static, str>,
+    /// What the cells are.
+    #[serde(rename = "type")]
+    pub column_type: ColumnType,
+    /// What the cells mean: `name` in the column of the object's name, mostly empty.
+    pub format: Cow<'static, str>,
+    /// For people.
+    pub description: Cow<'static, str>,
+    /// Columns above 0 are for wide tables only.
+    pub priority: i32,
+}
+
+/// The OpenAPI type of a column's cells. It is a hint: kube-apiserver has columns of the type string
+/// with cells that are numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "they say it")]
+pub enum ColumnType {
+    Boolean,
+    Date,
+    Integer,
+    Number,
+    String,
+}
+
+/// What a table says of one object, besides the object itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// One for each column. (kube-apiserver's rows of IPAddresses have one more; so have these.)
+    pub cells: Vec<Value>,
+    /// Whether the object is done.
+    pub conditions: &'static [RowCondition],
+}
+
+/// It serializes as a `TableRowCondition` of `meta.k8s.io/v1`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct RowCondition {
+    /// `Completed`: there is no other.
+    #[serde(rename = "type")]
+    pub condition_type: &'static str,
+    /// `True`.
+    pub status: &'static str,
+    /// For programs.
+    pub reason: &'static str,
+    /// For people.
+    pub message: &'static str,
+}
+
+/// The columns of one kind. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Columns(Source);
+
+#[derive(Debug, Clone)]
+enum Source {
+    BuiltIn(&'static BuiltIn),
+    Custom(Arc<Custom>),
+}
+
+impl Columns {
+    /// The columns of a built-in kind, of whatever version, or name and creation time for others.
+    #[must_use]
+    pub fn of_kind(group: &str, kind: &str) -> Self {
+        Self(Source::BuiltIn(built_in::find(group, kind).unwrap_or(&built_in::DEFAULT)))
+    }
+
+    /// The columns of a custom resource: name, then those that its CustomResourceDefinition has for
+    /// the version, then age if it has none. `None` if it does not have the version.
+    ///
+    /// # Examples
+    /// ```
+    /// use k8s_serve::table::Columns;
+    /// use serde_json::json;
+    ///
+    /// let definition = json!({"spec": {"versions": [{"name": "v1", "additionalPrinterColumns": [
+    ///     {"name": "Size", "type": "integer", "jsonPath": ".spec.size"},
+    ///     {"name": "Ready", "type": "string",
+    ///         "jsonPath": ".status.conditions[?(@.type==\"Ready\")].status"},
+    /// ]}]}});
+    /// let columns = Columns::of_definition(&definition, "v1").unwrap();
+    /// let object = json!({"metadata": {"name": "a"}, "spec": {"size": 3}});
+    /// let row = columns.row(&object, jiff::Timestamp::now());
+    /// assert_eq!(row.cells, [json!("a"), json!(3), json!(null)]);
+    /// assert!(Columns::of_definition(&definition, "v2").is_none());
+    /// ```
+    #[must_use]
+    pub fn of_definition(definition: &Value, version: &str) -> Option<Self> {
+        Custom::of_definition(definition, version).map(|it| Self(Source::Custom(Arc::new(it))))
+    }
+
+    /// What the columns are, in order.
+    #[must_use]
+    pub fn definitions(&self) -> &[ColumnDefinition] {
+        match &self.0 {
+            Source::BuiltIn(kind) => kind.definitions,
+            Source::Custom(custom) => custom.definitions(),
+        }
+    }
+
+    /// The row of an object, which is its JSON or what [`read`](Self::read) left of it. Ages count
+    /// up to `now`.
+    ///
+    /// Fields that are missing or of another type count as absent.
+    #[must_use]
+    pub fn row(&self, object: &Value, now: Timestamp) -> Row {
+        match &self.0 {
+            Source::BuiltIn(kind) => kind.row(object, now),
+            Source::Custom(custom) => Row { cells: custom.cells(object, now), conditions: &[] },
+        }
+    }
+
+    /// Reads what [`row`](Self::row) needs of an object, and skips the rest.
+    ///
+    /// # Errors
+    /// As the deserializer has them.
+    pub fn read<'de, D: Deserializer<'de>>(&self, object: D) -> Result<Value, D::Error> {
+        Value::deserialize(object)
+    }
+
+    /// The order in which kube-apiserver puts the rows of a list, if it is another than that of the
+    /// objects: FlowSchemas come by precedence.
+    #[must_use]
+    pub fn order(&self) -> Option<fn(&Value, &Value) -> Ordering> {
+        match &self.0 {
+            Source::BuiltIn(kind) => kind.order,
+            Source::Custom(_) => None,
+        }
+    }
+}
+
+impl ColumnDefinition {
+    const fn new(
+        name: &'static str,
+        column_type: ColumnType,
+        format: &'static str,
+        priority: i32,
+        description: &'static str,
+    ) -> Self {
+        Self {
+            name: Cow::Borrowed(name),
+            column_type,
+            format: Cow::Borrowed(format),
+            description: Cow::Borrowed(description),
+            priority,
+        }
+    }
+}

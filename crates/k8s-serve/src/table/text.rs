@@ -1,0 +1,60 @@
+//! How durations are written.
+
+use jiff::{SignedDuration, Timestamp};
+
+/// A duration as kubectl shows it, in two units at most: `45s`, `3m12s`, `5h30m`, `12d`.
+///
+/// # Examples
+/// ```
+/// use jiff::SignedDuration;
+/// use k8s_serve::table::human_duration;
+///
+/// assert_eq!(human_duration(SignedDuration::from_secs(200)), "3m20s");
+/// assert_eq!(human_duration(SignedDuration::from_hours(50)), "2d2h");
+/// ```
+#[must_use]
+pub fn human_duration(duration: SignedDuration) -> String {
+    let seconds = duration.as_secs();
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
+    let years = days / 365;
+    let two = |big: i64, unit: &str, rest: i64, small: &str| {
+        if rest == 0 { format!("{big}{unit}") } else { format!("{big}{unit}{rest}{small}") }
+    };
+    match seconds {
+        ..-1 => "<invalid>".to_owned(),
+        // Clocks differ a little.
+        -1 => "0s".to_owned(),
+        0..120 => format!("{seconds}s"),
+        120..600 => two(minutes, "m", seconds % 60, "s"),
+        600..10_800 => format!("{minutes}m"),
+        10_800..28_800 => two(hours, "h", minutes % 60, "m"),
+        28_800..172_800 => format!("{hours}h"),
+        172_800..691_200 => two(days, "d", hours % 24, "h"),
+        691_200..63_072_000 => format!("{days}d"),
+        63_072_000..252_288_000 => two(years, "y", days % 365, "d"),
+        _ => format!("{years}y"),
+    }
+}
+
+/// How long before `now` an RFC 3339 time was; `<unknown>` if it is none, or Go's zero time.
+pub(super) fn age_of(then: &str, now: Timestamp) -> String {
+    match parse_time(then) {
+        Some(then) => human_duration(between(then, now)),
+        None => "<unknown>".to_owned(),
+    }
+}
+
+/// A time, unless it is Go's zero time.
+pub(super) fn parse_time(text: &str) -> Option<Timestamp> {
+    if text == "0001-01-01T00:00:00Z" {
+        return None;
+    }
+    text.parse().ok()
+}
+
+/// From `then` to `now`; no more than Go's durations can be, 292 years.
+pub(super) fn between(then: Timestamp, now: Timestamp) -> SignedDuration {
+    const LONGEST: SignedDuration = SignedDuration::from_nanos(i64::MAX);
+    const SHORTEST: SignedDuration = SignedDuration::from_nanos(i64::MIN);
+    now.duration_since(then).clamp(SHORTEST, LONGEST)
+}

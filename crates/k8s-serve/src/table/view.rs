@@ -1,0 +1,126 @@
+//! Reading of objects.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::text::age_of;
+
+/// An object, or a part of it, to be read by paths such as `spec.replicas`. What is `null` or of
+/// another type than asked for is absent, and what is absent is the type's zero, as in Go.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct View<'a> {
+    value: &'a Value,
+    now: Timestamp,
+}
+
+impl<'a> View<'a> {
+    /// Ages count up to `now`.
+    pub(super) fn new(value: &'a Value, now: Timestamp) -> Self {
+        Self { value, now }
+    }
+
+    pub(super) fn now(self) -> Timestamp {
+        self.now
+    }
+
+    pub(super) fn value(self) -> &'a Value {
+        self.value
+    }
+
+    /// What is at a path, unless it is `null`.
+    pub(super) fn at(self, path: &str) -> Option<Self> {
+        let value = path.split('.').try_fold(self.value, |value, key| value.get(key))?;
+        (!value.is_null()).then_some(Self { value, now: self.now })
+    }
+
+    pub(super) fn has(self, path: &str) -> bool {
+        self.at(path).is_some()
+    }
+
+    pub(super) fn text(self, path: &str) -> &'a str {
+        self.at(path).and_then(|it| it.value.as_str()).unwrap_or_default()
+    }
+
+    /// A text that is there and not empty, or something else.
+    pub(super) fn text_or(self, path: &str, otherwise: &'static str) -> &'a str {
+        match self.text(path) {
+            "" => otherwise,
+            text => text,
+        }
+    }
+
+    /// A text that is there, even if it is empty, or something else.
+    pub(super) fn present_or(self, path: &str, otherwise: &'static str) -> &'a str {
+        self.at(path).and_then(|it| it.value.as_str()).unwrap_or(otherwise)
+    }
+
+    pub(super) fn integer(self, path: &str) -> i64 {
+        self.integer_or(path, 0)
+    }
+
+    pub(super) fn integer_or(self, path: &str, otherwise: i64) -> i64 {
+        self.at(path).and_then(|it| it.value.as_i64()).unwrap_or(otherwise)
+    }
+
+    pub(super) fn boolean(self, path: &str) -> bool {
+        self.boolean_or(path, false)
+    }
+
+    pub(super) fn boolean_or(self, path: &str, otherwise: bool) -> bool {
+        self.at(path).and_then(|it| it.value.as_bool()).unwrap_or(otherwise)
+    }
+
+    pub(super) fn list(
+        self,
+        path: &str,
+    ) -> impl DoubleEndedIterator<Item = Self> + ExactSizeIterator {
+        let list = self.at(path).and_then(|it| it.value.as_array());
+        list.map_or(&[][..], Vec::as_slice).iter().map(move |value| Self { value, now: self.now })
+    }
+
+    /// The texts of a list of texts.
+    pub(super) fn texts(self, path: &str) -> impl Iterator<Item = &'a str> {
+        self.list(path).map(|it| it.value.as_str().unwrap_or_default())
+    }
+
+    pub(super) fn map(self, path: &str) -> Option<&'a Map<String, Value>> {
+        self.at(path).and_then(|it| it.value.as_object())
+    }
+
+    /// How many entries a list or map has.
+    pub(super) fn count(self, path: &str) -> usize {
+        match self.at(path).map(|it| it.value) {
+            Some(Value::Array(list)) => list.len(),
+            Some(Value::Object(map)) => map.len(),
+            _ => 0,
+        }
+    }
+
+    /// The first of `status.conditions` of this type.
+    pub(super) fn condition(self, kind: &str) -> Option<Self> {
+        self.list("status.conditions").find(|it| it.text("type") == kind)
+    }
+
+    pub(super) fn name(self) -> &'a str {
+        self.text("metadata.name")
+    }
+
+    pub(super) fn is_being_deleted(self) -> bool {
+        self.has("metadata.deletionTimestamp")
+    }
+
+    /// How old the object is.
+    pub(super) fn age(self) -> String {
+        self.since("metadata.creationTimestamp")
+    }
+
+    /// When the object was created; Go's zero time if that is not known.
+    pub(super) fn created_at(self) -> &'a str {
+        self.text_or("metadata.creationTimestamp", "0001-01-01T00:00:00Z")
+    }
+
+    /// How long ago the time at a path was.
+    pub(super) fn since(self, path: &str) -> String {
+        age_of(self.text(path), self.now)
+    }
+}
