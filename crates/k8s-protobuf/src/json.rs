@@ -56,11 +56,38 @@ pub fn message_to_json(kind: Kind, message: &[u8], out: &mut Vec<u8>) -> Result<
     write(kind, true, message, out)
 }
 
+/// Appends what [`message_to_json`] does, without `kind` and `apiVersion`: API servers leave them
+/// out of the items of lists.
+///
+/// # Errors
+/// Those of [`message_to_json`].
+///
+/// # Examples
+/// ```
+/// use k8s_protobuf::{Kind, item_to_json};
+///
+/// let mut json = Vec::new();
+/// item_to_json(Kind::of("v1", "ConfigMap").unwrap(), b"\x0a\x03\x0a\x01a", &mut json)?;
+/// assert_eq!(json, br#"{"metadata":{"name":"a"}}"#);
+/// # Ok::<(), k8s_protobuf::Error>(())
+/// ```
+pub fn item_to_json(kind: Kind, message: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+    append(message, out, |json| write::message(kind.message(), message, 0, json))
+}
+
 fn write(kind: Kind, is_versioned: bool, message: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+    append(message, out, |json| write::object(kind, is_versioned, message, 0, json))
+}
+
+fn append<'a>(
+    message: &'a [u8],
+    out: &mut Vec<u8>,
+    write: impl FnOnce(&mut Out<'a>) -> write::Written,
+) -> Result<(), Error> {
     let before = out.len();
     out.reserve(message.len() * 2);
     let mut json = Out::new(std::mem::take(out), message);
-    let written = write::object(kind, is_versioned, message, 0, &mut json);
+    let written = write(&mut json);
     *out = json.json;
     written.map_err(|stop| {
         out.truncate(before);

@@ -52,7 +52,7 @@ pub use de::partial_metadata;
 pub use de::{from_message, from_slice};
 pub use envelope::{CONTENT_TYPE, Envelope, MAGIC, is_protobuf};
 pub use error::Error;
-pub use json::{message_to_json, to_json};
+pub use json::{item_to_json, message_to_json, to_json};
 pub use metadata::{Entries, Metadata, without_managed_fields};
 pub use path::{FieldPath, Scalar, Segment};
 pub use schema::Kind;

@@ -4,49 +4,57 @@ use http::{HeaderMap, header};
 use informer_core::wire::MediaType;
 use k8s_protobuf::Kind;
 
+use crate::form::{Form, FormKind, Include, MetaVersion, Part, Shape, built_in};
 use crate::options::ProtobufSupport;
+use crate::params::Parameters;
 use crate::resource::Resource;
 use crate::status::Status;
 
-/// How much of an object is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Representation {
-    /// The whole object.
-    Full,
-    /// `PartialObjectMetadata`: the metadata alone.
-    Metadata,
-}
-
-/// The form in which objects are sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Form(pub(crate) FormKind);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FormKind {
-    Json(Representation),
-    /// With the kinds of the objects, and of a list of them, as they are sent.
-    Protobuf {
-        part: Representation,
-        object: Kind,
-        list: Kind,
-    },
-}
-
 /// What of the accepted was chosen for objects of a resource.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Negotiated {
     media: MediaType,
     transform: Transform,
+    /// The kinds of what is sent, if it is in protobuf.
     kinds: Option<(Kind, Kind)>,
+    /// What Go calls the type of an object.
+    go_type: String,
 }
 
 /// What shall be made of an object, or of a document of discovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Transform {
     Nothing,
-    Metadata,
-    MetadataList,
-    AggregatedDiscovery,
+    Metadata(MetaVersion),
+    MetadataList(MetaVersion),
+    Table(MetaVersion),
+    Discovery(DiscoveryVersion),
+}
+
+/// A version of the group `apidiscovery.k8s.io`, in which all groups are in one document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DiscoveryVersion {
+    V2,
+    V2Beta1,
+}
+
+/// How a failure is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StatusForm {
+    Media(MediaType),
+    /// Indented JSON, which tells a client that accepts nothing that is served.
+    Raw,
+}
+
+/// What a path serves, in the words that tell a client that accepts nothing of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Served {
+    /// JSON alone.
+    Json,
+    /// Documents and single objects.
+    Documents,
+    /// What can be watched, too.
+    Collections,
 }
 
 /// One entry of the header.
@@ -56,139 +64,196 @@ struct Entry {
     media: Option<MediaType>,
     /// `None` if it is nothing that is served here.
     transform: Option<Transform>,
-    /// Whether a kube-apiserver knows it outside of custom resources: not so `application/*`.
-    exact: bool,
+    /// Whether the version of options is unknown to the whole server, or to documents alone.
+    names_server_version: bool,
     weight: f32,
-}
-
-/// The content type of a watch.
-pub(crate) fn stream_type(media: MediaType) -> &'static str {
-    match media {
-        // A real server does not add `;stream=watch` here, even if it was asked for.
-        MediaType::Json => media.as_str(),
-        MediaType::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
-    }
-}
-
-impl Form {
-    /// How it is encoded.
-    #[must_use]
-    pub fn media(self) -> MediaType {
-        match self.0 {
-            FormKind::Json(_) => MediaType::Json,
-            FormKind::Protobuf { .. } => MediaType::Protobuf,
-        }
-    }
-
-    /// The kind of the objects as they are sent, if it is built in.
-    pub(crate) fn kind(self, resource: &Resource) -> Option<Kind> {
-        let kinds = match self.0 {
-            FormKind::Protobuf { object, .. } => return Some(object),
-            FormKind::Json(Representation::Full) => built_in(resource),
-            FormKind::Json(Representation::Metadata) => metadata_kinds(),
-        };
-        kinds.map(|(object, _)| object)
-    }
 }
 
 impl Negotiated {
     /// The form of a single object, and of those in a watch.
     ///
     /// # Errors
-    /// 406 if that of a list was asked for.
-    pub fn object(self) -> Result<Form, Status> {
+    /// 406 if that of a list was asked for, 400 if the parameters do not fit the form.
+    pub fn object(&self, parameters: &Parameters) -> Result<Form, Status> {
         match self.transform {
-            Transform::MetadataList => Err(not_acceptable(
-                "you requested PartialObjectMetadataList, but the requested object is not a list",
-            )),
-            transform => self.form(transform == Transform::Metadata),
+            Transform::MetadataList(_) => Err(not_acceptable(&format!(
+                "you requested PartialObjectMetadataList, but the requested object is not a list ({})",
+                self.go_type
+            ))),
+            Transform::Metadata(version) => self.form(Some(version), parameters),
+            Transform::Nothing | Transform::Table(_) | Transform::Discovery(_) => {
+                self.form(None, parameters)
+            }
         }
     }
 
     /// The form of a list.
     ///
     /// # Errors
-    /// 406 if that of an object was asked for.
-    pub fn list(self) -> Result<Form, Status> {
+    /// 406 if that of an object was asked for, 400 if the parameters do not fit the form.
+    pub fn list(&self, parameters: &Parameters) -> Result<Form, Status> {
         match self.transform {
-            Transform::Metadata => Err(not_acceptable(
-                "you requested PartialObjectMetadata, but the requested object is a list",
-            )),
-            transform => self.form(transform == Transform::MetadataList),
+            Transform::Metadata(_) => Err(not_acceptable(&format!(
+                "you requested PartialObjectMetadata, but the requested object is a list ({}List)",
+                self.go_type
+            ))),
+            Transform::MetadataList(version) => self.form(Some(version), parameters),
+            Transform::Nothing | Transform::Table(_) | Transform::Discovery(_) => {
+                self.form(None, parameters)
+            }
         }
     }
 
-    fn form(self, metadata: bool) -> Result<Form, Status> {
-        let part = if metadata { Representation::Metadata } else { Representation::Full };
-        match (self.media, self.kinds) {
-            (MediaType::Json, _) => Ok(Form(FormKind::Json(part))),
-            (MediaType::Protobuf, Some((object, list))) => {
-                Ok(Form(FormKind::Protobuf { part, object, list }))
+    fn form(&self, metadata: Option<MetaVersion>, parameters: &Parameters) -> Result<Form, Status> {
+        Ok(Form(match (self.media, self.kinds, self.transform, metadata) {
+            (MediaType::Json, _, Transform::Table(version), _) => {
+                FormKind::Json(Shape::Table(version, include(parameters)?))
             }
-            (MediaType::Protobuf, None) => Err(only(ProtobufSupport::Served)),
-        }
+            (MediaType::Json, _, _, Some(version)) => FormKind::Json(Shape::Metadata(version)),
+            (MediaType::Json, _, _, None) => FormKind::Json(Shape::Full),
+            (MediaType::Protobuf, Some((object, list)), _, metadata) => {
+                let part = if metadata.is_some() { Part::Metadata } else { Part::Full };
+                FormKind::Protobuf { part, object, list }
+            }
+            (MediaType::Protobuf, None, ..) => return Err(only(ProtobufSupport::Served)),
+        }))
     }
 }
 
-/// Chooses the form of objects of a resource. `Table` is not served: clients that ask for it,
-/// `kubectl get` for one, accept plain JSON as well.
+fn include(parameters: &Parameters) -> Result<Include, Status> {
+    match parameters.include_object.as_str() {
+        "" | "Metadata" => Ok(Include::Metadata),
+        "None" => Ok(Include::None),
+        "Object" => Ok(Include::Object),
+        other => Err(Status::bad_request(format!(
+            "Unable to convert to Table as requested: includeObject: Invalid value: {other:?}: \
+             must be 'Metadata', 'Object', 'None', or empty"
+        ))),
+    }
+}
+
+/// Chooses the form of objects of a resource.
 ///
 /// Whole objects are served in protobuf where they are of a built-in kind, metadata of all objects
-/// are.
+/// are. Tables are served in JSON.
 pub(crate) fn negotiate(
     headers: &HeaderMap,
     resource: &Resource,
+    served: Served,
     support: ProtobufSupport,
 ) -> Result<Negotiated, Status> {
+    let chosen = |media, transform, kinds| Negotiated {
+        media,
+        transform,
+        kinds,
+        go_type: go_type(resource),
+    };
     let Some(entries) = entries(headers, support) else {
-        return Ok(Negotiated {
-            media: MediaType::Json,
-            transform: Transform::Nothing,
-            kinds: None,
-        });
+        return Ok(chosen(MediaType::Json, Transform::Nothing, None));
     };
-    if !resource.custom && !entries.iter().any(|entry| entry.exact) {
-        return Err(only(support));
+    if !resource.custom {
+        require_any(headers, served, support)?;
     }
-    entries.iter().find_map(|entry| entry.serve(resource)).ok_or_else(|| only(support))
+    entries
+        .iter()
+        .find_map(|entry| entry.serve(resource))
+        .map(|(media, transform, kinds)| chosen(media, transform, kinds))
+        .ok_or_else(|| only(support))
 }
 
-/// How a failure is told: as the first of the accepted that asks for nothing special, else in JSON.
-pub(crate) fn status_media(headers: &HeaderMap, support: ProtobufSupport) -> MediaType {
-    let entries = entries(headers, support).unwrap_or_default();
-    let plain = entries.iter().find(|entry| entry.transform == Some(Transform::Nothing));
-    plain.and_then(|entry| entry.media).unwrap_or(MediaType::Json)
-}
-
-/// How documents of discovery are written, and whether as one for all groups. What fits nothing is
-/// not an error here.
-pub(crate) fn discovery(headers: &HeaderMap, support: ProtobufSupport) -> (MediaType, bool) {
-    let entries = entries(headers, support).unwrap_or_default();
-    let served = |entry: &&Entry| {
-        matches!(entry.transform, Some(Transform::Nothing | Transform::AggregatedDiscovery))
+/// How a failure is told: as the first of the accepted that asks for nothing special.
+pub(crate) fn status_form(headers: &HeaderMap, support: ProtobufSupport) -> StatusForm {
+    let Some(entries) = entries(headers, support) else {
+        return StatusForm::Media(MediaType::Json);
     };
-    entries.iter().find(served).map_or((MediaType::Json, false), |entry| {
-        let aggregated = entry.transform == Some(Transform::AggregatedDiscovery);
-        (entry.media.unwrap_or(MediaType::Json), aggregated)
-    })
+    match entries.iter().find(|entry| entry.is_plain()) {
+        Some(entry) => StatusForm::Media(entry.media.unwrap_or(MediaType::Json)),
+        None => StatusForm::Raw,
+    }
+}
+
+/// How a document of discovery is written, and whether as one for all groups, which not all paths
+/// have.
+pub(crate) fn discovery(
+    headers: &HeaderMap,
+    aggregates: bool,
+    support: ProtobufSupport,
+) -> Result<(MediaType, Option<DiscoveryVersion>), Status> {
+    let Some(entries) = entries(headers, support) else {
+        return Ok((MediaType::Json, None));
+    };
+    for entry in &entries {
+        let media = entry.media.unwrap_or(MediaType::Json);
+        match entry.transform {
+            Some(Transform::Discovery(version)) if aggregates => return Ok((media, Some(version))),
+            _ if entry.is_plain() => return Ok((media, None)),
+            _ => {}
+        }
+    }
+    require_any(headers, Served::Documents, support)?;
+    Err(only(support))
 }
 
 /// Refuses who does not take JSON, for what has no other form.
 pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), Status> {
-    match entries(headers, ProtobufSupport::Unknown) {
-        Some(entries) if !entries.iter().any(|entry| entry.exact) => {
-            Err(only(ProtobufSupport::Unknown))
+    require_any(headers, Served::Json, ProtobufSupport::Unknown)
+}
+
+/// Whether JSON shall be for people: asked for, or by programs that people use by hand.
+pub(crate) fn wants_indented(headers: &HeaderMap, query: &str) -> bool {
+    if query.contains("pretty") {
+        let mut pairs = form_urlencoded::parse(query.as_bytes());
+        let value = pairs.find(|(name, _)| name == "pretty").map(|(_, value)| value.into_owned());
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            return matches!(&*value, "1" | "t" | "T" | "true" | "TRUE" | "True");
         }
-        _ => Ok(()),
     }
+    let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
+    let agent = agent.unwrap_or_default();
+    ["curl", "Wget", "Mozilla/5.0"].iter().any(|program| agent.starts_with(program))
+        || parts(headers).any(|entry| parameters(entry).any(|pair| pair == ("pretty", "1")))
+}
+
+/// Refuses who accepts nothing that a path serves, whatever its parameters: not so `application/*`,
+/// which an API server does not look at here.
+fn require_any(
+    headers: &HeaderMap,
+    served: Served,
+    support: ProtobufSupport,
+) -> Result<(), Status> {
+    let known = |name: &str| {
+        name == "*/*"
+            || match MediaType::ALL.into_iter().find(|media| media.as_str() == name) {
+                None => false,
+                Some(MediaType::Json) => true,
+                Some(MediaType::Protobuf) => {
+                    served != Served::Json && support != ProtobufSupport::Unknown
+                }
+            }
+    };
+    let mut asked = parts(headers).peekable();
+    if asked.peek().is_none() || asked.any(|entry| known(name(entry))) {
+        return Ok(());
+    }
+    let media = match served {
+        Served::Json => vec![MediaType::Json.as_str()],
+        Served::Documents | Served::Collections => offered(support),
+    };
+    let streams = media.iter().map(|media| format!("{media};stream=watch"));
+    let mut all: Vec<String> = media.iter().map(|media| (*media).to_owned()).collect();
+    if served == Served::Collections {
+        all.extend(streams);
+    }
+    let message = format!("406: Not Acceptable\n\nAvailable representations: {}", all.join(", "));
+    Err(Status { sends_empty_details: true, ..not_acceptable(&message) })
 }
 
 /// What is accepted, the best first; `None` if nothing is asked for.
 fn entries(headers: &HeaderMap, support: ProtobufSupport) -> Option<Vec<Entry>> {
     let mut asked = false;
     let mut entries = Vec::new();
-    for entry in values(headers).flat_map(|value| value.split(',')) {
-        asked |= !entry.trim().is_empty();
+    for entry in parts(headers) {
+        asked = true;
         entries.extend(Entry::read(entry, support));
     }
     // A stable sort keeps the client's order among equals.
@@ -198,16 +263,26 @@ fn entries(headers: &HeaderMap, support: ProtobufSupport) -> Option<Vec<Entry>> 
     asked.then_some(entries)
 }
 
-fn values(headers: &HeaderMap) -> impl Iterator<Item = &str> {
-    headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok())
+/// The entries of the header as they are written.
+fn parts(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    let values = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).filter(|entry| !entry.trim().is_empty())
+}
+
+fn name(entry: &str) -> &str {
+    entry.split(';').next().unwrap_or_default().trim()
+}
+
+fn parameters(entry: &str) -> impl Iterator<Item = (&str, &str)> {
+    let pairs = entry.split(';').skip(1).filter_map(|part| part.split_once('='));
+    pairs.map(|(name, value)| (name.trim(), value.trim()))
 }
 
 impl Entry {
     fn read(entry: &str, support: ProtobufSupport) -> Option<Self> {
-        let mut parts = entry.split(';').map(str::trim);
-        let name = parts.next()?;
+        let name = name(entry);
         let media = match MediaType::ALL.into_iter().find(|media| media.as_str() == name) {
-            None if matches!(name, "application/*" | "*/*") => None,
+            None if matches!(name, "application/*" | "*/*" | "*") => None,
             None => return None,
             Some(MediaType::Json) => Some(MediaType::Json),
             Some(MediaType::Protobuf) => match support {
@@ -217,62 +292,89 @@ impl Entry {
             },
         };
         let (mut form, mut group, mut version, mut weight) = ("", "", "", 1.0);
-        for (name, value) in parts.filter_map(|part| part.split_once('=')) {
-            match name.trim() {
-                "as" => form = value,
-                "g" => group = value,
-                "v" => version = value,
+        let (mut converts, mut names_server_version) = (false, false);
+        for (name, value) in parameters(entry) {
+            match name {
+                "as" => (form, converts) = (value, true),
+                "g" => (group, converts) = (value, true),
+                "v" => (version, converts) = (value, true),
                 "q" => weight = value.parse().unwrap_or(0.0),
+                "stream" if !matches!(value, "" | "watch") => return None,
+                "sv" if !value.is_empty() => {
+                    if value != "v1" {
+                        return None;
+                    }
+                    names_server_version = true;
+                }
                 _ => {}
             }
         }
-        let transform = match (form, group, version) {
-            ("", ..) => Some(Transform::Nothing),
-            ("PartialObjectMetadata", "meta.k8s.io", "v1") => Some(Transform::Metadata),
-            ("PartialObjectMetadataList", "meta.k8s.io", "v1") => Some(Transform::MetadataList),
-            ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2") => {
-                Some(Transform::AggregatedDiscovery)
+        let meta = MetaVersion::parse(version).filter(|_| group == "meta.k8s.io");
+        let transform = match (form, meta, group, version) {
+            _ if !converts => Some(Transform::Nothing),
+            ("PartialObjectMetadata", Some(version), ..) => Some(Transform::Metadata(version)),
+            ("PartialObjectMetadataList", Some(version), ..) => {
+                Some(Transform::MetadataList(version))
+            }
+            ("Table", Some(version), ..) => Some(Transform::Table(version)),
+            ("APIGroupDiscoveryList", _, "apidiscovery.k8s.io", "v2") => {
+                Some(Transform::Discovery(DiscoveryVersion::V2))
+            }
+            ("APIGroupDiscoveryList", _, "apidiscovery.k8s.io", "v2beta1") => {
+                Some(Transform::Discovery(DiscoveryVersion::V2Beta1))
             }
             _ => None,
         };
-        Some(Self { media, transform, exact: name != "application/*", weight })
+        Some(Self { media, transform, names_server_version, weight })
+    }
+
+    /// Whether it asks for nothing special.
+    fn is_plain(&self) -> bool {
+        self.transform == Some(Transform::Nothing) && !self.names_server_version
     }
 
     /// What a client gets by this entry; `None` if nothing, and another one has to do.
-    fn serve(&self, resource: &Resource) -> Option<Negotiated> {
+    fn serve(&self, resource: &Resource) -> Option<(MediaType, Transform, Option<(Kind, Kind)>)> {
         let transform = self.transform?;
         let media = self.media.unwrap_or(MediaType::Json);
-        let kinds = match transform {
-            _ if media == MediaType::Json => None,
-            Transform::Nothing => Some(built_in(resource)?),
-            _ => Some(metadata_kinds()?),
+        let kinds = match (media, transform) {
+            (_, Transform::Discovery(_)) => return None,
+            (MediaType::Json, _) => None,
+            (MediaType::Protobuf, Transform::Nothing) => Some(built_in(resource)?),
+            (
+                MediaType::Protobuf,
+                Transform::Metadata(version) | Transform::MetadataList(version),
+            ) => Some(version.metadata_kinds()?),
+            (MediaType::Protobuf, Transform::Table(_)) => return None,
         };
-        let served = transform != Transform::AggregatedDiscovery;
-        served.then_some(Negotiated { media, transform, kinds })
+        Some((media, transform, kinds))
     }
 }
 
-/// The kinds of a resource and of its lists, if they are built in.
-fn built_in(resource: &Resource) -> Option<(Kind, Kind)> {
+/// What Go calls the type of a resource's objects within an API server: the package is that of the
+/// group.
+fn go_type(resource: &Resource) -> String {
     if resource.custom {
-        return None;
+        return "*unstructured.Unstructured".to_owned();
     }
-    let api_version = resource.api_version();
-    let list = Kind::of(&api_version, &format!("{}List", resource.kind))?;
-    Some((Kind::of(&api_version, &resource.kind)?, list))
+    let package = match resource.group.as_str() {
+        "" | "events.k8s.io" => "core",
+        "internal.apiserver.k8s.io" => "apiserverinternal",
+        group => group.split('.').next().unwrap_or(group),
+    };
+    format!("*{package}.{}", resource.kind)
 }
 
-fn metadata_kinds() -> Option<(Kind, Kind)> {
-    let of = |kind| Kind::of("meta.k8s.io/v1", kind);
-    Some((of("PartialObjectMetadata")?, of("PartialObjectMetadataList")?))
+fn offered(support: ProtobufSupport) -> Vec<&'static str> {
+    match support {
+        ProtobufSupport::Served => MediaType::ALL.map(MediaType::as_str).to_vec(),
+        ProtobufSupport::Unknown | ProtobufSupport::Ignored => vec![MediaType::Json.as_str()],
+    }
 }
 
 fn only(support: ProtobufSupport) -> Status {
-    let served: Vec<&str> = match support {
-        ProtobufSupport::Served => MediaType::ALL.map(MediaType::as_str).to_vec(),
-        ProtobufSupport::Unknown | ProtobufSupport::Ignored => vec![MediaType::Json.as_str()],
-    };
-    not_acceptable(&format!("only the following media types are accepted: {}", served.join(", ")))
+    let offered = offered(support).join(", ");
+    not_acceptable(&format!("only the following media types are accepted: {offered}"))
 }
 
 fn not_acceptable(message: &str) -> Status {

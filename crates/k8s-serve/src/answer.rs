@@ -2,23 +2,28 @@
 
 use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt};
-use http::{Response, header};
+use futures_util::{Stream, StreamExt, stream};
+use http::{HeaderValue, Response, header};
 use http_body::{Frame, SizeHint};
 use informer_core::wire::MediaType;
+use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::accept::{Form, stream_type};
-use crate::object::Object;
+use crate::accept::StatusForm;
+use crate::form::Form;
+use crate::json::Indenter;
+use crate::object::{Object, WriteError};
+use crate::protobuf;
 use crate::resource::Resource;
 use crate::status::Status;
-use crate::{protobuf, render};
+use crate::writer::{Writer, failure};
 
 pub use crate::list::collection;
-pub use crate::render::error_event;
+pub use crate::writer::error_event;
 
 /// The body of a response.
 pub struct Body(Repr);
@@ -49,7 +54,7 @@ impl Body {
     #[must_use]
     pub fn into_chunks(self) -> Pin<Box<dyn Stream<Item = Result<Bytes, BodyError>> + Send>> {
         match self.0 {
-            Repr::Full(bytes) => futures_util::stream::iter(bytes.map(Ok)).boxed(),
+            Repr::Full(bytes) => stream::iter(bytes.map(Ok)).boxed(),
             Repr::Stream(chunks) => chunks,
         }
     }
@@ -94,6 +99,15 @@ impl fmt::Debug for Body {
     }
 }
 
+/// The content type of a watch.
+pub(crate) fn stream_type(media: MediaType) -> &'static str {
+    match media {
+        // A real server does not add `;stream=watch` here, even if it was asked for.
+        MediaType::Json => media.as_str(),
+        MediaType::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
+    }
+}
+
 pub(crate) fn json_response(code: u16, json: String) -> Response<Body> {
     response(code, "application/json", Body::full(json.into()))
 }
@@ -115,12 +129,24 @@ pub(crate) fn stream_response(
 /// 500 if it cannot be written in this form.
 pub fn object(
     code: u16,
-    resource: &Resource,
+    resource: &Arc<Resource>,
     object: &impl Object,
     form: Form,
 ) -> Result<Response<Body>, Status> {
-    let mut out = Vec::with_capacity(object.wire().bytes.len() + 128);
-    render::object(&mut out, resource, object, form)?;
+    let writer = Writer::new(Arc::clone(resource), form, None);
+    Ok(object_response(code, &writer, object, form, Timestamp::now())?)
+}
+
+pub(crate) fn object_response(
+    code: u16,
+    writer: &Writer,
+    object: &impl Object,
+    form: Form,
+    now: Timestamp,
+) -> Result<Response<Body>, WriteError> {
+    let mut out = Vec::with_capacity(2 * object.wire().bytes.len() + 128);
+    writer.object(&mut out, object, now)?;
+    end_line(form.media(), &mut out);
     Ok(response(code, form.media().as_str(), Body::full(out.into())))
 }
 
@@ -134,11 +160,22 @@ pub fn not_found() -> Response<Body> {
 #[must_use]
 pub fn failed_watch(status: &Status, media: MediaType) -> Response<Body> {
     let event = error_event(status, media);
-    stream_response(stream_type(media), futures_util::stream::iter([Ok(event)]))
+    stream_response(stream_type(media), stream::iter([Ok(event)]))
 }
 
-pub(crate) fn status_response(status: &Status, media: MediaType) -> Response<Body> {
-    let body = render::failure(status, media);
+pub(crate) fn status_response(status: &Status, form: StatusForm) -> Response<Body> {
+    let (media, body) = match form {
+        StatusForm::Media(media) => {
+            let mut body = failure(status, media);
+            end_line(media, &mut body);
+            (media, body)
+        }
+        StatusForm::Raw => {
+            let mut body = Vec::new();
+            Indenter::default().push(status.to_json().as_bytes(), &mut body);
+            (MediaType::Json, body)
+        }
+    };
     let mut response = response(status.code, media.as_str(), Body::full(body.into()));
     if status.details.retry_after_seconds > 0 {
         response
@@ -150,11 +187,41 @@ pub(crate) fn status_response(status: &Status, media: MediaType) -> Response<Bod
 
 /// A document that says what it is.
 pub(crate) fn document_response(code: u16, document: &Value, media: MediaType) -> Response<Body> {
-    match media {
-        MediaType::Json => json_response(code, document.to_string()),
-        MediaType::Protobuf => {
-            response(code, media.as_str(), Body::full(protobuf::document(document).into()))
+    let mut body = match media {
+        MediaType::Json => document.to_string().into_bytes(),
+        MediaType::Protobuf => protobuf::document(document),
+    };
+    end_line(media, &mut body);
+    response(code, media.as_str(), Body::full(body.into()))
+}
+
+/// The response with its JSON indented, for people.
+pub(crate) fn indented(response: Response<Body>) -> Response<Body> {
+    let content_type = response.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+    if !content_type.is_some_and(|it| it.starts_with(MediaType::Json.as_str().as_bytes())) {
+        return response;
+    }
+    response.map(|body| {
+        let mut indenter = Indenter::default();
+        let mut indent = move |chunk: &Bytes| {
+            let mut out = Vec::with_capacity(2 * chunk.len());
+            indenter.push(chunk, &mut out);
+            Bytes::from(out)
+        };
+        match body.0 {
+            Repr::Full(bytes) => Body::full(bytes.map(|bytes| indent(&bytes)).unwrap_or_default()),
+            Repr::Stream(chunks) => {
+                Body::stream(chunks.map(move |chunk| chunk.map(|chunk| indent(&chunk))))
+            }
         }
+    })
+}
+
+/// JSON documents end with a line break.
+fn end_line(media: MediaType, out: &mut Vec<u8>) {
+    match media {
+        MediaType::Json => out.push(b'\n'),
+        MediaType::Protobuf => {}
     }
 }
 
@@ -163,7 +230,7 @@ pub(crate) fn response(code: u16, content_type: &'static str, body: Body) -> Res
     *response.status_mut() =
         http::StatusCode::from_u16(code).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static(content_type));
-    headers.insert(header::CACHE_CONTROL, header::HeaderValue::from_static("no-cache, private"));
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
     response
 }

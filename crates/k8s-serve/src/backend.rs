@@ -1,17 +1,19 @@
 //! What the read side reads from.
 
-use std::future::Future;
+use std::future::{self, Future};
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderMap, Response};
 use informer_core::ObjectKey;
+use jiff::Timestamp;
 
 use crate::answer::Body;
 use crate::object::Object;
 use crate::resource::Resource;
 use crate::route::{DiscoveryPath, ResourcePath};
 use crate::status::Status;
+use crate::table::Columns;
 
 /// The source of everything that a [`ReadSide`](crate::ReadSide) answers.
 ///
@@ -75,6 +77,22 @@ pub trait Backend: Clone + Send + Sync + 'static {
     /// # Errors
     /// If the collection cannot be read.
     fn version(&self, resource: &Resource) -> impl Future<Output = Result<u64, ReadError>> + Send;
+
+    /// The columns of a resource in tables. Default: those of its built-in kind.
+    ///
+    /// # Errors
+    /// If they cannot be found out.
+    fn columns(
+        &self,
+        resource: &Resource,
+    ) -> impl Future<Output = Result<Columns, ReadError>> + Send {
+        future::ready(Ok(Columns::of_kind(&resource.group, &resource.kind)))
+    }
+
+    /// The time up to which ages in tables count. Default: that of the system.
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
 
     /// The changes of the collection after a version, which may lie in the future.
     ///

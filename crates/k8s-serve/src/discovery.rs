@@ -1,35 +1,37 @@
 //! Discovery: which groups, versions and resources there are; one document each, or all in two.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Response, header};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use informer_core::wire::MediaType;
 use serde_json::{Value, json};
 
-use crate::answer::{Body, document_response, json_response, not_found};
+use crate::accept::DiscoveryVersion;
+use crate::answer::{Body, document_response, json_response};
+use crate::json::Indenter;
 use crate::resource::Resource;
 use crate::route::DiscoveryPath;
 
-const AGGREGATED: &str = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-
 const OPENAPI_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
+/// The document at a path; `None` if there is none. With a version, it is that of all groups.
 pub(crate) fn respond(
     resources: &[Arc<Resource>],
     path: &DiscoveryPath,
     media: MediaType,
-    aggregated: bool,
-) -> Response<Body> {
+    version: Option<DiscoveryVersion>,
+    request: &HeaderMap,
+) -> Option<Response<Body>> {
     let document = match path {
-        DiscoveryPath::Core | DiscoveryPath::Groups if aggregated => {
+        DiscoveryPath::Core | DiscoveryPath::Groups if version.is_some() => {
             let core = *path == DiscoveryPath::Core;
-            let mut response = document_response(200, &aggregate(resources, core), media);
-            if let Ok(value) = HeaderValue::from_str(&format!("{}{AGGREGATED}", media.as_str())) {
-                response.headers_mut().insert(header::CONTENT_TYPE, value);
-            }
-            response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
-            return response;
+            let version = match version {
+                Some(DiscoveryVersion::V2Beta1) => "v2beta1",
+                Some(DiscoveryVersion::V2) | None => "v2",
+            };
+            return Some(aggregated(resources, core, version, media, request));
         }
         DiscoveryPath::Core => {
             json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []})
@@ -41,7 +43,7 @@ pub(crate) fn respond(
         }),
         DiscoveryPath::Group(name) => {
             if name.is_empty() || !resources.iter().any(|r| r.group == *name) {
-                return not_found();
+                return None;
             }
             let mut document = group(resources, name);
             document["kind"] = "APIGroup".into();
@@ -51,7 +53,7 @@ pub(crate) fn respond(
         DiscoveryPath::Version { group, version } => {
             let own: Vec<&Arc<Resource>> =
                 resources.iter().filter(|r| r.group == *group && r.version == *version).collect();
-            let Some(first) = own.first() else { return not_found() };
+            let first = own.first()?;
             json!({
                 "kind": "APIResourceList",
                 "apiVersion": "v1",
@@ -62,15 +64,47 @@ pub(crate) fn respond(
     };
     let mut response = document_response(200, &document, media);
     response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
+    Some(response)
+}
+
+/// The document of all groups, or of the core group, with an `ETag` for clients that have it
+/// already.
+fn aggregated(
+    resources: &[Arc<Resource>],
+    core: bool,
+    version: &str,
+    media: MediaType,
+    request: &HeaderMap,
+) -> Response<Body> {
+    let document = aggregate(resources, core, version);
+    let mut hasher = DefaultHasher::new();
+    document.to_string().hash(&mut hasher);
+    let tag = HeaderValue::from_str(&format!("\"{:016X}\"", hasher.finish()));
+    let mut response = document_response(200, &document, media);
+    if let Ok(tag) = &tag
+        && request.get(header::IF_NONE_MATCH) == Some(tag)
+    {
+        response = Response::new(Body::full(Bytes::new()));
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+    }
+    let content_type =
+        format!("{};g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList", media.as_str());
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public"));
+    headers.insert(header::VARY, HeaderValue::from_static("Accept"));
+    if let (Ok(tag), Ok(content_type)) = (tag, HeaderValue::from_str(&content_type)) {
+        headers.insert(header::ETAG, tag);
+        headers.insert(header::CONTENT_TYPE, content_type);
+    }
     response
 }
 
-/// `/version`.
-pub(crate) fn version(git_version: &str) -> String {
+/// `/version`, which is always indented.
+pub(crate) fn version(git_version: &str) -> Response<Body> {
     let mut numbers = git_version.trim_start_matches('v').split('.');
     let mut number = || numbers.next().unwrap_or("0").to_owned();
     let (major, minor) = (number(), number());
-    json!({
+    let document = json!({
         "major": major,
         "minor": minor,
         "gitVersion": git_version,
@@ -80,8 +114,10 @@ pub(crate) fn version(git_version: &str) -> String {
         "goVersion": "",
         "compiler": "rustc",
         "platform": "linux/amd64",
-    })
-    .to_string()
+    });
+    let mut body = Vec::new();
+    Indenter::default().push(document.to_string().as_bytes(), &mut body);
+    json_response(200, String::from_utf8(body).unwrap_or_default())
 }
 
 /// `/openapi/v2`, without a single schema: clients that validate what they send
@@ -165,7 +201,7 @@ fn status_verbs(resource: &Resource) -> Vec<&str> {
         .collect()
 }
 
-fn aggregate(resources: &[Arc<Resource>], core: bool) -> Value {
+fn aggregate(resources: &[Arc<Resource>], core: bool, version: &str) -> Value {
     let items: Vec<Value> = groups(resources)
         .into_iter()
         .filter(|group| group.is_empty() == core)
@@ -185,7 +221,7 @@ fn aggregate(resources: &[Arc<Resource>], core: bool) -> Value {
             json!({"metadata": metadata, "versions": versions})
         })
         .collect();
-    json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items})
+    json!({"kind": "APIGroupDiscoveryList", "apiVersion": format!("apidiscovery.k8s.io/{version}"), "metadata": {}, "items": items})
 }
 
 fn aggregated_resource(resource: &Resource) -> Value {

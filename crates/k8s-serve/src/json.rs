@@ -1,5 +1,7 @@
 //! JSON objects, as far as they are taken apart here.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -56,6 +58,72 @@ pub(crate) fn at_version(json: &[u8], version: u64) -> Result<Vec<u8>, WriteErro
     Ok(out)
 }
 
+/// JSON with the characters escaped that Go escapes for the sake of HTML. They occur in strings
+/// only.
+pub(crate) fn go_escaped(json: &str) -> Cow<'_, str> {
+    let is_special = |c: char| matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}');
+    if !json.contains(is_special) {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        if is_special(c) {
+            out.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Indents JSON as Go does, chunk by chunk.
+#[derive(Debug, Default)]
+pub(crate) struct Indenter {
+    depth: usize,
+    in_string: bool,
+    escaped: bool,
+    /// An opening bracket was the last token: whether it is empty is not known yet.
+    opened: bool,
+}
+
+impl Indenter {
+    /// Appends the next part.
+    pub(crate) fn push(&mut self, json: &[u8], out: &mut Vec<u8>) {
+        for &byte in json {
+            if self.in_string {
+                out.push(byte);
+                self.in_string = self.escaped || byte != b'"';
+                self.escaped = !self.escaped && byte == b'\\';
+                continue;
+            }
+            if byte.is_ascii_whitespace() {
+                continue;
+            }
+            let closes = matches!(byte, b'}' | b']');
+            let was_opened = std::mem::replace(&mut self.opened, matches!(byte, b'{' | b'['));
+            if was_opened && !closes {
+                self.depth += 1;
+                self.line(out);
+            } else if closes && !was_opened {
+                self.depth = self.depth.saturating_sub(1);
+                self.line(out);
+            }
+            out.push(byte);
+            match byte {
+                b'"' => self.in_string = true,
+                b',' => self.line(out),
+                b':' => out.push(b' '),
+                _ => {}
+            }
+        }
+    }
+
+    fn line(&self, out: &mut Vec<u8>) {
+        out.push(b'\n');
+        out.extend(std::iter::repeat_n(b' ', 2 * self.depth));
+    }
+}
+
 fn malformed() -> WriteError {
     WriteError::new("it is no JSON object with metadata")
 }
@@ -75,6 +143,25 @@ mod tests {
         ] {
             assert_eq!(without_types(json.as_bytes()), rest.as_bytes(), "{json}");
         }
+    }
+
+    #[test]
+    fn indented_json_is_as_go_indents_it() {
+        let json = r#"{"a":{},"b":[],"c":[1,{"d":"{[,:\\\""}],"e":null}
+"#;
+        let pretty = "{\n  \"a\": {},\n  \"b\": [],\n  \"c\": [\n    1,\n    {\n      \"d\": \"{[,:\\\\\\\"\"\n    }\n  ],\n  \"e\": null\n}";
+        for cut in 0..json.len() {
+            let (mut indenter, mut out) = (Indenter::default(), Vec::new());
+            indenter.push(&json.as_bytes()[..cut], &mut out);
+            indenter.push(&json.as_bytes()[cut..], &mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), pretty, "{cut}");
+        }
+    }
+
+    #[test]
+    fn characters_of_html_are_escaped() {
+        assert_eq!(go_escaped("\"a<b>&\u{2028}\""), "\"a\\u003cb\\u003e\\u0026\\u2028\"");
+        assert!(matches!(go_escaped("\"a\""), Cow::Borrowed(_)));
     }
 
     #[test]

@@ -2,27 +2,28 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use futures_util::{Stream, stream};
 use http::{HeaderMap, Response};
 use informer_core::ObjectKey;
-use informer_core::wire::MediaType;
-use k8s_protobuf::{Kind, encode};
+use jiff::Timestamp;
 
-use crate::accept::{Form, FormKind};
-use crate::answer::{Body, BodyError, stream_response};
+use crate::accept::Served;
+use crate::answer::Body;
 use crate::backend::{At, Backend, ReadError, Snapshot};
+use crate::form::{Form, FormKind};
 use crate::object::{Object, WriteError};
+use crate::page::{NextPage, expired_page};
 use crate::params::{ListWant, Parameters, Selectors};
-use crate::read::{ReadSide, unreadable};
-use crate::render;
+use crate::read::{Failure, Miss, ReadSide};
 use crate::resource::Resource;
 use crate::status::Status;
-use crate::token::Token;
+use crate::token::{Scope, Token};
+use crate::writer::Writer;
 
-mod json;
+use body::Items;
 
-/// How many objects are looked at between two chunks.
+mod body;
+
+/// How many objects are looked at at once.
 const STEP: usize = 64;
 
 impl<B: Backend> ReadSide<B> {
@@ -32,39 +33,43 @@ impl<B: Backend> ReadSide<B> {
         namespace: Option<&str>,
         query: &str,
         headers: &HeaderMap,
-    ) -> Result<Response<Body>, Status> {
-        let form = self.negotiate(headers, resource)?.list()?;
+    ) -> Result<Response<Body>, Failure> {
+        let negotiated = self.negotiate_for(headers, resource, Served::Collections)?;
         let parameters = Parameters::parse(query)?;
-        let want = parameters.list_want()?;
+        let scope = scope(resource, namespace);
+        let want = parameters.list_want(scope)?;
         let selectors = parameters.selectors(resource)?;
-        let pages = match &want {
-            ListWant::Continue(token) => token.pages.saturating_add(1),
-            _ => 1,
-        };
-        let (snapshot, after) = self.find(resource, want).await?;
+        let form = negotiated.list(&parameters)?;
+        let (snapshot, after) = self.find(resource, want, query).await?;
+        let now = self.backend().now();
+        let writer = self.writer(resource, form).await?;
+        let mut page = Page { version: snapshot.version(), token: None, remaining: None };
         let mut scan = Scan { snapshot, namespace: namespace.map(str::to_owned), after, selectors };
-        let mut page = Page { version: scan.snapshot.version(), token: None, remaining: None };
         let Some(limit) = parameters.effective_limit() else {
-            return match form.0 {
-                FormKind::Json(part) => Ok(json_response(json::whole(resource, part, scan, &page))),
-                FormKind::Protobuf { list, .. } => {
-                    protobuf_response(list, scan.messages(form).await?, &page)
-                }
-            };
+            if writer.table().is_some_and(|table| table.order().is_some()) {
+                let all: Items<B::Snapshot> = Items::Taken(scan.take(usize::MAX));
+                return Ok(body::respond(writer, form, all, &page, now).await?);
+            }
+            return Ok(body::respond(writer, form, Items::Scan(scan), &page, now).await?);
         };
 
-        let mut items = scan.take(limit + 1);
+        let mut items = scan.take(limit.saturating_add(1));
         if items.len() > limit {
             items.truncate(limit);
             if let Some(last) = items.last() {
-                let token = Token { version: Some(page.version), after: last.key().clone(), pages };
-                page.token = Some(token.encode());
+                let token = Token { version: Some(page.version), after: last.key().clone() };
+                page.token = Some(token.encode(scope));
                 if scan.selectors.are_everything() {
                     page.remaining = Some(scan.snapshot.remaining(namespace, last.key()));
                 }
             }
         }
-        items_response(resource, items, &page, form)
+        let items: Items<B::Snapshot> = Items::Taken(items);
+        let mut response = body::respond(writer, form, items, &page, now).await?;
+        if let Some(token) = page.token {
+            response.extensions_mut().insert(NextPage(token));
+        }
+        Ok(response)
     }
 
     /// The state that is wanted, and the key after which to start.
@@ -72,7 +77,8 @@ impl<B: Backend> ReadSide<B> {
         &self,
         resource: &Resource,
         want: ListWant,
-    ) -> Result<(B::Snapshot, Option<ObjectKey>), Status> {
+        query: &str,
+    ) -> Result<(B::Snapshot, Option<ObjectKey>), Failure> {
         match want {
             ListWant::Newest { reached, at } => {
                 if let Some(version) = reached {
@@ -84,38 +90,38 @@ impl<B: Backend> ReadSide<B> {
                 self.wait_for(resource, version).await?;
                 Ok((self.snapshot(resource, At::Exact(version)).await?, None))
             }
-            ListWant::Continue(token) => {
-                let at = token.version.map_or(At::Newest, At::Exact);
-                match self.backend().snapshot(resource, at).await {
-                    Ok(snapshot) => Ok((snapshot, Some(token.after))),
-                    Err(ReadError::Expired { .. }) => Err(expired_token(token)),
-                    Err(other) => Err(unreadable(other)),
+            ListWant::Continue(Token { version: None, after }) => {
+                Ok((self.snapshot(resource, At::Newest).await?, Some(after)))
+            }
+            ListWant::Continue(Token { version: Some(version), after }) => {
+                self.wait_for(resource, version).await?;
+                match self.backend().snapshot(resource, At::Exact(version)).await {
+                    Ok(snapshot) => Ok((snapshot, Some(after))),
+                    Err(ReadError::Expired { .. }) => {
+                        let token = form_urlencoded::parse(query.as_bytes())
+                            .find(|(name, _)| name == "continue")
+                            .and_then(|(_, token)| expired_page(&token));
+                        let status =
+                            token.unwrap_or_else(|| Status::expired("the list is too old"));
+                        Err(Failure { status, miss: Some(Miss::Expired) })
+                    }
+                    Err(other) => Err(other.into()),
                 }
             }
         }
     }
 }
 
-/// An expired token comes with another one, for clients that can do without consistency.
-fn expired_token(token: Token) -> Status {
-    let mut status = Status::expired(
-        "The provided continue parameter is too old to display a consistent list result. You can start a new \
-         list without the continue parameter, or use the continue token in this response to retrieve the \
-         remainder of the results. Continuing with the provided token results in an inconsistent list - objects \
-         that were created, modified, or deleted between the time the first chunk was returned and now may show \
-         up in the list.",
-    );
-    status.continue_token = Some(Token { version: None, ..token }.encode());
-    status
-}
-
-/// The answer to a page whose token is too old.
-#[must_use]
-pub fn expired_page(token: &str) -> Option<Status> {
-    Token::read(token).map(expired_token)
+fn scope<'a>(resource: &Resource, namespace: Option<&'a str>) -> Scope<'a> {
+    match namespace {
+        _ if !resource.namespaced => Scope::Cluster,
+        None => Scope::AllNamespaces,
+        Some(namespace) => Scope::Namespace(namespace),
+    }
 }
 
 /// Walks over a snapshot and keeps what is selected.
+#[derive(Clone)]
 struct Scan<S> {
     snapshot: S,
     namespace: Option<String>,
@@ -142,20 +148,6 @@ impl<S: Snapshot> Scan<S> {
         taken.truncate(count);
         taken
     }
-
-    /// All that are selected, as messages: their lengths stand before the first of them.
-    async fn messages(mut self, form: Form) -> Result<Vec<Bytes>, WriteError> {
-        let mut messages = Vec::new();
-        while let Some(objects) = self.step() {
-            for object in &objects {
-                messages.push(render::message(object, form)?.into_owned().into());
-            }
-            // Others want to be served meanwhile: what was never sent in this form has to be
-            // written first.
-            tokio::task::yield_now().await;
-        }
-        Ok(messages)
-    }
 }
 
 /// The metadata of a list.
@@ -170,67 +162,13 @@ struct Page {
 ///
 /// # Errors
 /// 500 if an object cannot be written in this form.
-pub fn collection<O: Object>(
+pub async fn collection<S: Snapshot>(
     resource: &Arc<Resource>,
-    items: Vec<O>,
+    items: Vec<S::Object>,
     version: u64,
     form: Form,
 ) -> Result<Response<Body>, Status> {
-    items_response(resource, items, &Page { version, token: None, remaining: None }, form)
-}
-
-fn items_response<O: Object>(
-    resource: &Arc<Resource>,
-    items: Vec<O>,
-    page: &Page,
-    form: Form,
-) -> Result<Response<Body>, Status> {
-    match form.0 {
-        FormKind::Json(part) => {
-            Ok(json_response(json::page(Arc::clone(resource), part, items, page)))
-        }
-        FormKind::Protobuf { list, .. } => {
-            let messages = items
-                .iter()
-                .map(|item| Ok(render::message(item, form)?.into_owned().into()))
-                .collect::<Result<_, WriteError>>()?;
-            protobuf_response(list, messages, page)
-        }
-    }
-}
-
-fn json_response(
-    chunks: impl Stream<Item = Result<Bytes, BodyError>> + Send + 'static,
-) -> Response<Body> {
-    stream_response(MediaType::Json.as_str(), chunks)
-}
-
-/// Sends a list of messages in chunks.
-fn protobuf_response(
-    list: Kind,
-    messages: Vec<Bytes>,
-    page: &Page,
-) -> Result<Response<Body>, Status> {
-    let metadata = serde_json::json!({
-        "resourceVersion": page.version.to_string(),
-        "continue": page.token,
-        "remainingItemCount": page.remaining,
-    });
-    let mut head = Vec::new();
-    encode::list_head(list, &metadata, messages.iter().map(Bytes::len), &mut head)
-        .map_err(|error| Status::new(500, "InternalError", error.to_string()))?;
-    let chunks = stream::unfold(Some((head, messages.into_iter())), |state| async move {
-        let (mut out, mut messages) = state?;
-        let mut count = 0;
-        for message in messages.by_ref().take(STEP) {
-            encode::list_item(&message, &mut out);
-            count += 1;
-        }
-        if count == 0 {
-            encode::list_tail(&mut out);
-            return Some((Ok(out.into()), None));
-        }
-        Some((Ok(out.into()), Some((Vec::new(), messages))))
-    });
-    Ok(stream_response(MediaType::Protobuf.as_str(), chunks))
+    let page = Page { version, token: None, remaining: None };
+    let writer = Writer::new(Arc::clone(resource), form, None);
+    Ok(body::respond(writer, form, Items::<S>::Taken(items), &page, Timestamp::now()).await?)
 }

@@ -1,5 +1,6 @@
 //! The query of a list or watch, and what contradicts itself in it.
 
+use std::num::{IntErrorKind, ParseIntError};
 use std::time::Duration;
 
 use informer_core::selector::{FieldSelector, LabelSelector, SelectableFields};
@@ -8,28 +9,24 @@ use crate::backend::At;
 use crate::object::Object;
 use crate::resource::Resource;
 use crate::status::Status;
-use crate::token::Token;
+use crate::token::{Scope, Token};
 
-/// The query of a request, not yet checked for sense.
+/// The query of a request, not yet checked for sense. Of a parameter that is given more than once,
+/// the first counts.
 #[derive(Debug, Clone, Default)]
 pub struct Parameters {
-    pub(crate) label_selector: String,
-    pub(crate) field_selector: String,
-    pub(crate) limit: usize,
-    pub(crate) continue_token: String,
-    pub(crate) resource_version: String,
-    pub(crate) version_match: Option<VersionMatch>,
+    labels: LabelSelector,
+    fields: FieldSelector,
+    limit: i64,
+    continue_token: String,
+    resource_version: String,
+    version_match: String,
     pub(crate) bookmarks: bool,
-    pub(crate) timeout: Option<Duration>,
-    pub(crate) send_initial_events: Option<bool>,
+    timeout_seconds: i64,
+    send_initial_events: Option<bool>,
+    pub(crate) include_object: String,
     /// Whether a write shall change nothing.
     pub dry_run: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum VersionMatch {
-    Exact,
-    NotOlderThan,
 }
 
 /// Which state a list wants.
@@ -56,134 +53,153 @@ pub(crate) enum WatchWant {
     After(u64),
 }
 
+const NOT_OLDER_THAN: &str = "NotOlderThan";
+const EXACT: &str = "Exact";
+
 impl Parameters {
     /// Reads a query.
     ///
     /// # Errors
-    /// If a parameter is not what it should be.
+    /// 400 if a parameter is not what it should be.
     pub fn parse(query: &str) -> Result<Self, Status> {
+        let pairs: Vec<_> = form_urlencoded::parse(query.as_bytes()).collect();
+        let first =
+            |wanted: &str| pairs.iter().find(|(name, _)| name == wanted).map(|(_, value)| &**value);
+        let text = |name: &str| first(name).unwrap_or_default().to_owned();
+        let boolean = |name: &str| first(name).map(boolean);
+        let number = |name: &str| first(name).map_or(Ok(0), integer);
+        // In the order in which an API server reads them: the first fault is told.
+        let labels = first("labelSelector").unwrap_or_default();
+        let labels = labels.parse().map_err(|error| {
+            Status::bad_request(format!("unable to parse requirement: {error}"))
+        })?;
+        let fields = first("fieldSelector").unwrap_or_default();
+        let fields = fields.parse().map_err(|_| bad_field_selector(fields))?;
+        Ok(Self {
+            labels,
+            fields,
+            bookmarks: boolean("allowWatchBookmarks").unwrap_or_default(),
+            resource_version: text("resourceVersion"),
+            version_match: text("resourceVersionMatch"),
+            timeout_seconds: number("timeoutSeconds")?,
+            limit: number("limit")?,
+            continue_token: text("continue"),
+            send_initial_events: boolean("sendInitialEvents"),
+            include_object: text("includeObject"),
+            dry_run: first("dryRun").is_some_and(|value| !value.is_empty()),
+        })
+    }
+
+    /// Reads the query of a request for one object. API servers look at few parameters there.
+    pub(crate) fn of_get(query: &str) -> Self {
         let mut parameters = Self::default();
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-            let bad = |expected: &str| {
-                Status::bad_request(format!(
-                    "the query parameter {name} must be {expected}, not {value:?}"
-                ))
+            let place = match &*name {
+                "resourceVersion" => &mut parameters.resource_version,
+                "includeObject" => &mut parameters.include_object,
+                _ => continue,
             };
-            match &*name {
-                "labelSelector" => parameters.label_selector = value.into_owned(),
-                "fieldSelector" => parameters.field_selector = value.into_owned(),
-                "limit" => parameters.limit = value.parse().map_err(|_| bad("a number"))?,
-                "continue" => parameters.continue_token = value.into_owned(),
-                "resourceVersion" => parameters.resource_version = value.into_owned(),
-                "allowWatchBookmarks" => parameters.bookmarks = boolean(&value),
-                "sendInitialEvents" => parameters.send_initial_events = Some(boolean(&value)),
-                "timeoutSeconds" => {
-                    let seconds: u64 = value.parse().map_err(|_| bad("a number of seconds"))?;
-                    parameters.timeout = (seconds > 0).then(|| Duration::from_secs(seconds));
-                }
-                "dryRun" => parameters.dry_run = !value.is_empty(),
-                "resourceVersionMatch" => {
-                    parameters.version_match = match &*value {
-                        "" => None,
-                        "Exact" => Some(VersionMatch::Exact),
-                        "NotOlderThan" => Some(VersionMatch::NotOlderThan),
-                        other => {
-                            let fault = format!(
-                                "Unsupported value: {other:?}: supported values: \"Exact\", \"NotOlderThan\""
-                            );
-                            return Err(Status::invalid_list_options(
-                                "resourceVersionMatch",
-                                &fault,
-                            ));
-                        }
-                    };
-                }
-                _ => {}
+            if place.is_empty() {
+                *place = value.into_owned();
             }
         }
-        Ok(parameters)
+        parameters
     }
 
-    /// The version, if one is given that is neither empty nor 0.
-    pub(crate) fn version(&self) -> Result<Option<u64>, Status> {
-        match self.resource_version.as_str() {
-            "" | "0" => Ok(None),
-            text => text.parse().map(Some).map_err(|_| {
-                Status::bad_request(format!(
-                    "resourceVersion: Invalid value: {text:?}: must be a decimal number"
-                ))
-            }),
+    /// As a server reads them that does not know streaming lists.
+    pub(crate) fn without_streaming_lists(mut self) -> Self {
+        self.send_initial_events = None;
+        self.version_match.clear();
+        self
+    }
+
+    /// Whether a watch asks for initial events, or asks for none.
+    pub(crate) fn mentions_initial_events(&self) -> bool {
+        self.send_initial_events.is_some()
+    }
+
+    /// When a watch ends, if it says so.
+    pub(crate) fn timeout(&self) -> Option<Duration> {
+        (self.timeout_seconds != 0)
+            .then(|| Duration::from_secs(u64::try_from(self.timeout_seconds).unwrap_or(0)))
+    }
+
+    /// Which state a list wants; in a namespace, or of a resource that has none or all of them.
+    pub(crate) fn list_want(&self, scope: Scope<'_>) -> Result<ListWant, Status> {
+        let mut faults = Vec::new();
+        if !self.version_match.is_empty() {
+            if self.resource_version.is_empty() {
+                let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
+                faults.push(forbidden("resourceVersionMatch", why));
+            }
+            if !self.continue_token.is_empty() {
+                faults.push(forbidden_continue());
+            }
+            if !matches!(self.version_match.as_str(), EXACT | NOT_OLDER_THAN) {
+                faults.push(self.unsupported_match("\"Exact\", \"NotOlderThan\", \"\""));
+            }
+            if self.version_match == EXACT && self.resource_version == "0" {
+                let why = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
+                faults.push(forbidden("resourceVersionMatch", why));
+            }
         }
-    }
-
-    /// Which state is wanted by who names no version, or 0.
-    pub(crate) fn at(&self) -> At {
-        if self.resource_version == "0" { At::Any } else { At::Newest }
-    }
-
-    /// Which state a list wants.
-    pub(crate) fn list_want(&self) -> Result<ListWant, Status> {
-        let forbidden = |field: &str, why: &str| {
-            Err(Status::invalid_list_options(field, &format!("Forbidden: {why}")))
-        };
         if self.send_initial_events.is_some() {
-            return forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list");
+            let why = "sendInitialEvents is forbidden for list";
+            faults.push(forbidden("sendInitialEvents", why));
         }
-        if self.version_match.is_some() && !self.continue_token.is_empty() {
-            return forbidden(
-                "resourceVersionMatch",
-                "resourceVersionMatch is forbidden when continue is provided",
-            );
-        }
-        if self.version_match.is_some() && self.resource_version.is_empty() {
-            let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
-            return forbidden("resourceVersionMatch", why);
-        }
-        if self.version_match == Some(VersionMatch::Exact) && self.resource_version == "0" {
-            let why = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
-            return forbidden("resourceVersionMatch", why);
-        }
+        check(&faults)?;
         if !self.continue_token.is_empty() {
+            let token = Token::decode(&self.continue_token, scope)?;
             if !matches!(self.resource_version.as_str(), "" | "0") {
                 return Err(Status::bad_request(
                     "specifying resource version is not allowed when using continue",
                 ));
             }
-            return Token::decode(&self.continue_token).map(ListWant::Continue);
+            return Ok(ListWant::Continue(token));
         }
-        Ok(match (self.version()?, self.version_match) {
-            (Some(version), Some(VersionMatch::Exact)) => ListWant::Exact(version),
+        let version = self
+            .version()
+            .map_err(|fault| Status::bad_request(format!("invalid resource version: {fault}")))?;
+        Ok(match (version, self.version_match.as_str()) {
+            (Some(version), EXACT) => ListWant::Exact(version),
             // Without a match, a page of a certain version means exactly that version.
-            (Some(version), None) if self.limit > 0 => ListWant::Exact(version),
+            (Some(version), "") if self.limit > 0 => ListWant::Exact(version),
             (reached, _) => ListWant::Newest { reached, at: self.at() },
         })
     }
 
     /// The limit that counts: lists at version 0 come from a cache and are not cut into pages.
     pub(crate) fn effective_limit(&self) -> Option<usize> {
-        (self.limit > 0 && self.resource_version != "0").then_some(self.limit)
+        let limit = usize::try_from(self.limit).unwrap_or(0);
+        (limit > 0 && self.resource_version != "0").then_some(limit)
     }
 
     /// Where a watch starts.
     pub(crate) fn watch_want(&self) -> Result<WatchWant, Status> {
-        let forbidden = |field: &str, why: &str| {
-            Err(Status::invalid_list_options(field, &format!("Forbidden: {why}")))
+        let legacy = self.legacy_watch();
+        let (sends, version_match) = match legacy {
+            Some(()) => (Some(true), NOT_OLDER_THAN),
+            None => (self.send_initial_events, self.version_match.as_str()),
         };
-        if !self.continue_token.is_empty() {
-            return forbidden("continue", "continue is forbidden for watch");
+        let mut faults = Vec::new();
+        if sends.is_some() && version_match != NOT_OLDER_THAN {
+            let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+            faults.push(forbidden("resourceVersionMatch", why));
         }
-        match (self.send_initial_events, self.version_match) {
-            (Some(_), Some(VersionMatch::NotOlderThan)) | (None, None) => {}
-            (Some(_), _) => {
-                let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
-                return forbidden("resourceVersionMatch", why);
-            }
-            (None, Some(_)) => {
+        if !version_match.is_empty() {
+            if sends.is_none() {
                 let why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
-                return forbidden("resourceVersionMatch", why);
+                faults.push(forbidden("resourceVersionMatch", why));
+            }
+            if version_match != NOT_OLDER_THAN {
+                faults.push(self.unsupported_match("\"NotOlderThan\""));
+            }
+            if !self.continue_token.is_empty() {
+                faults.push(forbidden_continue());
             }
         }
-        Ok(match (self.send_initial_events, self.version()?) {
+        check(&faults)?;
+        Ok(match (sends, self.named_version()?) {
             (Some(true), reached) => WatchWant::Everything { reached, at: self.at() },
             (None, None) => WatchWant::Everything { reached: None, at: self.at() },
             (Some(false), None) => WatchWant::Now,
@@ -191,13 +207,88 @@ impl Parameters {
         })
     }
 
+    /// The version that a get or a watch names, if it is neither empty nor 0.
+    pub(crate) fn named_version(&self) -> Result<Option<u64>, Status> {
+        // An API server takes this for a fault of its own.
+        self.version().map_err(|fault| Status::new(500, "", fault))
+    }
+
+    /// Which state is wanted by who names no version, or 0.
+    pub(crate) fn at(&self) -> At {
+        if self.resource_version == "0" { At::Any } else { At::Newest }
+    }
+
+    /// A watch from nowhere says nothing of initial events, and gets them.
+    fn legacy_watch(&self) -> Option<()> {
+        let says_nothing = self.send_initial_events.is_none() && self.version_match.is_empty();
+        (says_nothing && matches!(self.resource_version.as_str(), "" | "0")).then_some(())
+    }
+
+    fn version(&self) -> Result<Option<u64>, String> {
+        let text = self.resource_version.as_str();
+        match text {
+            "" => Ok(None),
+            _ if text.bytes().all(|byte| byte.is_ascii_digit()) => text
+                .parse()
+                .map(|version| Some(version).filter(|version| *version > 0))
+                .map_err(|_| "value out of range"),
+            _ => Err("invalid syntax"),
+        }
+        .map_err(|fault| {
+            format!(
+                "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: {fault}"
+            )
+        })
+    }
+
+    fn unsupported_match(&self, supported: &str) -> (&'static str, String) {
+        let text = &self.version_match;
+        let fault = format!("Unsupported value: {text:?}: supported values: {supported}");
+        ("resourceVersionMatch", fault)
+    }
+
     /// The selectors, as far as the resource supports them.
     ///
     /// # Errors
     /// If they cannot be read, or name a field that the resource does not select by.
     pub fn selectors(&self, resource: &Resource) -> Result<Selectors, Status> {
-        Selectors::parse(resource, &self.label_selector, &self.field_selector)
+        let selectable = resource.fields();
+        selectable.check(&self.fields).map_err(|error| Status::bad_request(error.to_string()))?;
+        Ok(Selectors { labels: self.labels.clone(), fields: self.fields.clone(), selectable })
     }
+}
+
+fn forbidden(field: &'static str, why: &str) -> (&'static str, String) {
+    (field, format!("Forbidden: {why}"))
+}
+
+fn forbidden_continue() -> (&'static str, String) {
+    forbidden("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided")
+}
+
+fn check(faults: &[(&str, String)]) -> Result<(), Status> {
+    match faults {
+        [] => Ok(()),
+        faults => Err(Status::invalid_fields("meta.k8s.io", "ListOptions", "", faults)),
+    }
+}
+
+/// A number as Go reads it, with its words if it is none.
+fn integer(text: &str) -> Result<i64, Status> {
+    text.parse().map_err(|error: ParseIntError| {
+        let fault = match error.kind() {
+            IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
+            _ => "invalid syntax",
+        };
+        Status::bad_request(format!("strconv.ParseInt: parsing {text:?}: {fault}"))
+    })
+}
+
+/// Tells the first term that has no operator.
+fn bad_field_selector(text: &str) -> Status {
+    let mut terms = text.split(',');
+    let term = terms.find(|term| !term.contains('=')).unwrap_or(text);
+    Status::bad_request(format!("invalid selector: '{text}'; can't understand '{term}'"))
 }
 
 /// The selectors of a request.
@@ -209,19 +300,6 @@ pub struct Selectors {
 }
 
 impl Selectors {
-    /// Reads selectors and checks them against what the resource supports.
-    fn parse(resource: &Resource, labels: &str, fields: &str) -> Result<Self, Status> {
-        let labels = labels.parse().map_err(|error| {
-            Status::bad_request(format!("unable to parse requirement: {error}"))
-        })?;
-        let fields = fields
-            .parse()
-            .map_err(|error| Status::bad_request(format!("invalid field selector: {error}")))?;
-        let selectable = resource.fields();
-        selectable.check(&fields).map_err(|error| Status::bad_request(error.to_string()))?;
-        Ok(Self { labels, fields, selectable })
-    }
-
     pub(crate) fn are_everything(&self) -> bool {
         self.labels.is_everything() && self.fields.is_everything()
     }
@@ -237,77 +315,9 @@ impl Selectors {
 }
 
 /// As the API server reads booleans in a query: anything but a clear no is a yes.
-fn boolean(text: &str) -> bool {
-    !matches!(text, "false" | "0")
+pub(crate) fn boolean(text: &str) -> bool {
+    text != "0" && !text.eq_ignore_ascii_case("false")
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn list_options_mean_what_the_documentation_says() {
-        let newest = |reached| Ok(ListWant::Newest { reached, at: At::Newest });
-        for (query, want) in [
-            ("", newest(None)),
-            ("resourceVersion=0&limit=5", Ok(ListWant::Newest { reached: None, at: At::Any })),
-            ("resourceVersion=7", newest(Some(7))),
-            ("resourceVersion=7&resourceVersionMatch=NotOlderThan&limit=5", newest(Some(7))),
-            ("resourceVersion=7&limit=5", Ok(ListWant::Exact(7))),
-            ("resourceVersion=7&resourceVersionMatch=Exact", Ok(ListWant::Exact(7))),
-            ("resourceVersion=0&resourceVersionMatch=Exact", Err(422)),
-            ("resourceVersionMatch=Exact", Err(422)),
-            ("resourceVersion=1&resourceVersionMatch=Newer", Err(422)),
-            ("sendInitialEvents=true", Err(422)),
-            ("continue=7a&resourceVersionMatch=Exact", Err(422)),
-            ("continue=7a&resourceVersion=7", Err(400)),
-            ("continue=7a", Err(400)),
-            ("resourceVersion=abc", Err(400)),
-            ("limit=-1", Err(400)),
-        ] {
-            let got =
-                Parameters::parse(query).and_then(|p| p.list_want()).map_err(|status| status.code);
-            assert_eq!(got, want, "{query}");
-        }
-    }
-
-    #[test]
-    fn watch_options_mean_what_the_documentation_says() {
-        for (query, want) in [
-            ("", Ok(WatchWant::Everything { reached: None, at: At::Newest })),
-            ("resourceVersion=0", Ok(WatchWant::Everything { reached: None, at: At::Any })),
-            ("resourceVersion=7", Ok(WatchWant::After(7))),
-            (
-                "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=7",
-                Ok(WatchWant::Everything { reached: Some(7), at: At::Newest }),
-            ),
-            ("sendInitialEvents=false&resourceVersionMatch=NotOlderThan", Ok(WatchWant::Now)),
-            (
-                "sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion=7",
-                Ok(WatchWant::After(7)),
-            ),
-            ("sendInitialEvents=true", Err(422)),
-            ("sendInitialEvents=true&resourceVersionMatch=Exact&resourceVersion=7", Err(422)),
-            ("resourceVersionMatch=NotOlderThan&resourceVersion=7", Err(422)),
-            ("continue=7a", Err(422)),
-        ] {
-            let got =
-                Parameters::parse(query).and_then(|p| p.watch_want()).map_err(|status| status.code);
-            assert_eq!(got, want, "{query}");
-        }
-    }
-
-    #[test]
-    fn fields_that_a_resource_does_not_index_are_refused() {
-        let pods = Resource {
-            selectable_fields: vec!["spec.nodeName".to_owned()],
-            ..Resource::new("", "v1", "pods", "Pod")
-        };
-        assert!(Selectors::parse(&pods, "", "spec.nodeName=a,metadata.name!=b").is_ok());
-        assert_eq!(
-            Selectors::parse(&pods, "", "spec.image=a").map_err(|s| s.code).err(),
-            Some(400)
-        );
-        assert_eq!(Selectors::parse(&pods, "a in (", "").map_err(|s| s.code).err(), Some(400));
-    }
-}
+mod tests;

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
+use crate::json;
+use crate::object::WriteError;
 use crate::resource::Resource;
 
 /// A failure, as the API server answers it: an HTTP status and a `Status` object as the body.
@@ -20,6 +22,8 @@ pub struct Status {
     pub details: Box<Details>,
     /// With an expired continue token: the token that continues on the newest state instead.
     pub continue_token: Option<String>,
+    /// Whether details are sent even if they are empty, as some parts of an API server do.
+    pub sends_empty_details: bool,
 }
 
 /// What a [`Status`] is about. Empty parts are not sent.
@@ -67,6 +71,7 @@ impl Status {
             message: message.into(),
             details: Box::default(),
             continue_token: None,
+            sends_empty_details: false,
         }
     }
 
@@ -74,6 +79,13 @@ impl Status {
     #[must_use]
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(400, "BadRequest", message)
+    }
+
+    /// 404: the resource, its version or the subresource is unknown.
+    #[must_use]
+    pub fn unknown_resource() -> Self {
+        let message = "the server could not find the requested resource";
+        Self { sends_empty_details: true, ..Self::new(404, "NotFound", message) }
     }
 
     /// 404: there is no such object.
@@ -124,23 +136,37 @@ impl Status {
     /// 422: a field is wrong; `kind` names what was being read.
     #[must_use]
     pub fn invalid(group: &str, kind: &str, name: &str, field: &str, fault: &str) -> Self {
+        Self::invalid_fields(group, kind, name, &[(field, fault.to_owned())])
+    }
+
+    /// 422: fields are wrong, each with its fault. A fault begins with the words that tell its
+    /// kind, such as `Forbidden:`.
+    #[must_use]
+    pub fn invalid_fields(group: &str, kind: &str, name: &str, faults: &[(&str, String)]) -> Self {
         let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
+        let all: Vec<String> =
+            faults.iter().map(|(field, fault)| format!("{field}: {fault}")).collect();
+        let all = match &all[..] {
+            [one] => one.clone(),
+            all => format!("[{}]", all.join(", ")),
+        };
         let mut status =
-            Self::new(422, "Invalid", format!("{qualified} {name:?} is invalid: {field}: {fault}"));
+            Self::new(422, "Invalid", format!("{qualified} {name:?} is invalid: {all}"));
+        let cause = |(field, fault): &(&str, String)| Cause {
+            reason: match fault.split(':').next() {
+                Some("Forbidden") => "FieldValueForbidden",
+                Some("Unsupported value") => "FieldValueNotSupported",
+                _ => "FieldValueInvalid",
+            }
+            .to_owned(),
+            message: fault.clone(),
+            field: (*field).to_owned(),
+        };
         *status.details = Details {
             name: name.to_owned(),
             group: group.to_owned(),
             kind: kind.to_owned(),
-            causes: vec![Cause {
-                reason: if fault.starts_with("Forbidden") {
-                    "FieldValueForbidden"
-                } else {
-                    "FieldValueInvalid"
-                }
-                .to_owned(),
-                message: fault.to_owned(),
-                field: field.to_owned(),
-            }],
+            causes: faults.iter().map(cause).collect(),
             ..Details::default()
         };
         status
@@ -182,16 +208,17 @@ impl Status {
         let token =
             self.continue_token.as_ref().map(|token| format!("\"continue\":{}", quoted(token)));
         let mut text = format!(
-            "{{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{{{}}},\"status\":\"Failure\",\"message\":{},\"reason\":{}",
+            "{{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{{{}}},\"status\":\"Failure\",\"message\":{}",
             token.unwrap_or_default(),
             quoted(&self.message),
-            quoted(&self.reason),
         );
-        if *self.details != Details::default() {
+        if !self.reason.is_empty() {
+            text.push_str(&format!(",\"reason\":{}", quoted(&self.reason)));
+        }
+        if self.sends_empty_details || *self.details != Details::default() {
             text.push_str(",\"details\":");
-            text.push_str(
-                &serde_json::to_string(&self.details).unwrap_or_else(|_| "{}".to_owned()),
-            );
+            let details = serde_json::to_string(&self.details).unwrap_or_else(|_| "{}".to_owned());
+            text.push_str(&json::go_escaped(&details));
         }
         text.push_str(&format!(",\"code\":{}}}", self.code));
         text
@@ -207,15 +234,15 @@ impl Status {
     }
 }
 
-impl From<crate::object::WriteError> for Status {
-    fn from(error: crate::object::WriteError) -> Self {
+impl From<WriteError> for Status {
+    fn from(error: WriteError) -> Self {
         Self::new(500, "InternalError", error.to_string())
     }
 }
 
 /// `text` as a JSON string.
 fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    json::go_escaped(&serde_json::Value::from(text).to_string()).into_owned()
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]

@@ -1,6 +1,11 @@
-//! Continue tokens: a version, the key after which to go on, and how far that is.
+//! Continue tokens: a version, and the key at which to go on.
+//!
+//! They are those of an API server, so that pages begun at one server can be continued at another.
 
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use informer_core::ObjectKey;
+use serde_json::Value;
 
 use crate::status::Status;
 
@@ -9,74 +14,214 @@ use crate::status::Status;
 pub(crate) struct Token {
     /// The version of the list; `None` goes on with the newest state, which gives up consistency.
     pub(crate) version: Option<u64>,
+    /// The key after which to go on.
     pub(crate) after: ObjectKey,
-    /// How many pages came before.
-    pub(crate) pages: u64,
 }
 
-/// Which page of a list a continue token asks for, counted from 1.
-#[must_use]
-pub fn page_of(token: &str) -> Option<u64> {
-    Token::read(token).map(|token| token.pages.saturating_add(1))
+/// The keys that a request is about: tokens leave out what all of them begin with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope<'a> {
+    /// Those of a resource without namespaces.
+    Cluster,
+    /// Those of all namespaces.
+    AllNamespaces,
+    /// Those of one namespace.
+    Namespace(&'a str),
 }
 
-/// The query of a request, with its continue token replaced by one that goes on with the newest
-/// state.
-#[must_use]
-pub fn at_newest(query: &str) -> String {
-    let mut out = form_urlencoded::Serializer::new(String::new());
-    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-        match Token::read(&value).filter(|_| name == "continue") {
-            Some(token) => out.append_pair(&name, &Token { version: None, ..token }.encode()),
-            None => out.append_pair(&name, &value),
-        };
-    }
-    out.finish()
-}
+const VERSION: &str = "meta.k8s.io/v1";
 
 impl Token {
-    /// Hexadecimal digits, so that nobody is tempted to look into it.
-    pub(crate) fn encode(&self) -> String {
-        let version = self.version.map(|version| version.to_string()).unwrap_or_default();
-        let text =
-            format!("{version} {} {} {}", self.after.namespace(), self.after.name(), self.pages);
-        text.bytes().map(|byte| format!("{byte:02x}")).collect()
+    pub(crate) fn encode(&self, scope: Scope<'_>) -> String {
+        let (namespace, name) = (self.after.namespace(), self.after.name());
+        let start = match scope {
+            Scope::Cluster | Scope::Namespace(_) => format!("/{name}\0"),
+            Scope::AllNamespaces => format!("/{namespace}/{name}\0"),
+        };
+        write(self.version, &start)
     }
 
-    pub(crate) fn decode(text: &str) -> Result<Self, Status> {
-        Self::read(text)
-            .ok_or_else(|| Status::bad_request(format!("continue key is not valid: {text:?}")))
+    /// # Errors
+    /// 400 if the token is none.
+    pub(crate) fn decode(text: &str, scope: Scope<'_>) -> Result<Self, Status> {
+        let (version, start) = read(text).map_err(|fault| {
+            let message = format!("invalid continue token: continue key is not valid: {fault}");
+            Status::bad_request(message)
+        })?;
+        Ok(Self { version, after: scope.before(start.strip_prefix('/').unwrap_or(&start)) })
     }
+}
 
-    pub(crate) fn read(text: &str) -> Option<Self> {
-        let digits: Vec<u8> = text
-            .chars()
-            .map(|c| c.to_digit(16).and_then(|d| u8::try_from(d).ok()))
-            .collect::<Option<_>>()?;
-        let (pairs, []) = digits.as_chunks::<2>() else { return None };
-        let plain =
-            String::from_utf8(pairs.iter().map(|[high, low]| high << 4 | low).collect()).ok()?;
-        let mut words = plain.split(' ');
-        let (version, namespace, name) = (words.next()?, words.next()?, words.next()?);
-        let version = if version.is_empty() { None } else { Some(version.parse().ok()?) };
-        let pages = words.next()?.parse().ok()?;
-        Some(Self { version, after: ObjectKey::namespaced(namespace, name), pages })
+impl Scope<'_> {
+    /// A key that is below `start`, and below which are all objects whose keys are.
+    ///
+    /// Tokens begin *at* a key. Those that servers write end with a zero, so that they begin after
+    /// an object.
+    fn before(self, start: &str) -> ObjectKey {
+        let mut before = start.to_owned();
+        match before.pop() {
+            None | Some('\0') => {}
+            // Names have no characters beyond ASCII.
+            Some(last) => {
+                before.extend(char::from_u32(u32::from(last) - 1));
+                before.push(char::MAX);
+            }
+        }
+        match self {
+            Self::Cluster => ObjectKey::cluster(&before),
+            Self::Namespace(namespace) => ObjectKey::namespaced(namespace, &before),
+            Self::AllNamespaces => {
+                let (namespace, name) = before.split_once('/').unwrap_or((&before, ""));
+                ObjectKey::namespaced(namespace, name)
+            }
+        }
     }
+}
+
+/// The same token for the newest state; `None` if it is none.
+pub(crate) fn at_newest(token: &str) -> Option<String> {
+    let (_, start) = read(token).ok()?;
+    Some(write(None, start.strip_prefix('/').unwrap_or(&start)))
+}
+
+fn write(version: Option<u64>, start: &str) -> String {
+    let version = version.map_or("-1".to_owned(), |version| version.to_string());
+    let start = Value::from(start);
+    BASE64_URL_SAFE_NO_PAD
+        .encode(format!("{{\"v\":\"{VERSION}\",\"rv\":{version},\"start\":{start}}}"))
+}
+
+/// The version and the start of a token, or what is wrong with it.
+fn read(token: &str) -> Result<(Option<u64>, String), String> {
+    let json = BASE64_URL_SAFE_NO_PAD.decode(token).map_err(|_| {
+        let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        let valid = token.bytes().take_while(is_digit).count();
+        let at = if valid == token.len() { valid.saturating_sub(1) } else { valid };
+        format!("illegal base64 data at input byte {at}")
+    })?;
+    let token: Value = serde_json::from_slice(&json).map_err(|error| error.to_string())?;
+    let Value::Object(members) = &token else { return Err("it is no JSON object".to_owned()) };
+    // Go does not mind the case.
+    let member = |wanted: &str| {
+        members.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted)).map(|(_, value)| value)
+    };
+    let text = |name: &str| match member(name) {
+        None | Some(Value::Null) => Ok(""),
+        Some(Value::String(text)) => Ok(text.as_str()),
+        Some(_) => Err(format!("{name} is no string")),
+    };
+    let version = match member("rv") {
+        None | Some(Value::Null) => 0,
+        Some(value) => value.as_i64().ok_or("rv is no number")?,
+    };
+    let (format, start) = (text("v")?, text("start")?);
+    if format != VERSION {
+        return Err(format!("server does not recognize this encoded version {format}"));
+    }
+    if version == 0 {
+        return Err(format!("incorrect encoded start resourceVersion (version {VERSION})"));
+    }
+    if start.is_empty() {
+        return Err(format!("encoded start key empty (version {VERSION})"));
+    }
+    if !is_clean(start.strip_prefix('/').unwrap_or(start)) {
+        return Err(start.to_owned());
+    }
+    Ok((u64::try_from(version).ok(), start.to_owned()))
+}
+
+/// Whether a path leads nowhere but down.
+fn is_clean(path: &str) -> bool {
+    path.is_empty() || path.split('/').all(|segment| !matches!(segment, "" | "." | ".."))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn encoded(json: &str) -> String {
+        BASE64_URL_SAFE_NO_PAD.encode(json)
+    }
+
+    /// As kube-apiserver 1.36 writes them.
     #[test]
-    fn tokens_come_back_and_garbage_does_not() {
-        for version in [Some(7), None] {
-            let token = Token { version, after: ObjectKey::namespaced("a", "b"), pages: 3 };
-            assert_eq!(page_of(&token.encode()), Some(4));
-            assert_eq!(Token::decode(&token.encode()), Ok(token));
+    fn tokens_are_those_of_an_api_server() {
+        for (scope, key, token) in [
+            (
+                Scope::Namespace("default"),
+                ObjectKey::namespaced("default", "cm-2"),
+                "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MjM1LCJzdGFydCI6Ii9jbS0yXHUwMDAwIn0",
+            ),
+            (
+                Scope::AllNamespaces,
+                ObjectKey::namespaced("default", "cm-2"),
+                "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MjM1LCJzdGFydCI6Ii9kZWZhdWx0L2NtLTJcdTAwMDAifQ",
+            ),
+            (
+                Scope::Cluster,
+                ObjectKey::cluster("kube-node-lease"),
+                "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MjM1LCJzdGFydCI6Ii9rdWJlLW5vZGUtbGVhc2VcdTAwMDAifQ",
+            ),
+        ] {
+            let decoded = Token { version: Some(235), after: key };
+            assert_eq!(decoded.encode(scope), token);
+            assert_eq!(Token::decode(token, scope), Ok(decoded.clone()));
+            let newest = at_newest(token).unwrap();
+            assert_eq!(Token::decode(&newest, scope), Ok(Token { version: None, ..decoded }));
         }
-        for text in ["", "zz", "1", "00", "ä", "7a202020"] {
-            assert_eq!(Token::decode(text).map_err(|status| status.code), Err(400), "{text}");
+    }
+
+    #[test]
+    fn a_start_without_a_zero_is_included() {
+        let scope = Scope::AllNamespaces;
+        let start = |start: &str| {
+            let json = format!(r#"{{"V":"meta.k8s.io/v1","RV":-5,"start":"{start}","more":[]}}"#);
+            Token::decode(&encoded(&json), scope).unwrap()
+        };
+        let object = ObjectKey::namespaced("default", "cm-3");
+        for (text, included) in [
+            ("default/cm-3", true),
+            ("/default/cm-3", true),
+            ("default/cm-3\\u0000", false),
+            ("default/cm-2", true),
+            ("default/cm-4", false),
+            ("default", true),
+            ("defaulu", false),
+            ("/", true),
+        ] {
+            assert_eq!(start(text).after < object, included, "{text}");
+            assert_eq!(start(text).version, None);
+        }
+    }
+
+    /// All but what Go says of broken JSON as kube-apiserver 1.36 answers.
+    #[test]
+    fn what_is_no_token_is_told_in_the_servers_words() {
+        let v1 = |rest: &str| encoded(&format!(r#"{{"v":"meta.k8s.io/v1",{rest}}}"#));
+        for (token, fault) in [
+            (v1(r#""rv":226,"start":"/x/../cm-3""#), "/x/../cm-3"),
+            (v1(r#""rv":226,"start":"../x""#), "../x"),
+            (v1(r#""rv":226,"start":"default/""#), "default/"),
+            (v1(r#""rv":226,"start":"a//b""#), "a//b"),
+            (
+                v1(r#""rv":0,"start":"/x""#),
+                "incorrect encoded start resourceVersion (version meta.k8s.io/v1)",
+            ),
+            (v1(r#""rv":1,"start":"""#), "encoded start key empty (version meta.k8s.io/v1)"),
+            (
+                encoded(r#"{"v":"meta.k8s.io/v2","rv":1,"start":"a"}"#),
+                "server does not recognize this encoded version meta.k8s.io/v2",
+            ),
+            (encoded("{}"), "server does not recognize this encoded version "),
+            ("a*b".to_owned(), "illegal base64 data at input byte 1"),
+            ("abcde".to_owned(), "illegal base64 data at input byte 4"),
+            ("YQ==".to_owned(), "illegal base64 data at input byte 2"),
+            (encoded("[]"), "it is no JSON object"),
+            (v1(r#""rv":"1","start":"/a""#), "rv is no number"),
+        ] {
+            let status = Token::decode(&token, Scope::AllNamespaces).unwrap_err();
+            let message = format!("invalid continue token: continue key is not valid: {fault}");
+            assert_eq!((status.code, status.message), (400, message));
         }
     }
 }

@@ -7,18 +7,19 @@ use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, Response};
 use informer_core::ObjectKey;
+use informer_core::wire::MediaType;
 use tokio::time::Instant;
 
-use crate::accept::{Form, stream_type};
-use crate::answer::{Body, BodyError, failed_watch, stream_response};
+use crate::accept::Served;
+use crate::answer::{Body, BodyError, failed_watch, stream_response, stream_type};
 use crate::backend::{Backend, Change, Feed, FeedEnd, ReadError, Snapshot};
 use crate::object::{Object, WriteError};
 use crate::options::WatchListSupport;
 use crate::params::{Parameters, Selectors, WatchWant};
-use crate::read::{ReadSide, unreadable};
-use crate::render;
+use crate::read::{Failure, Miss, ReadSide};
 use crate::resource::Resource;
 use crate::status::Status;
+use crate::writer::{Event, Writer, error_event};
 
 /// How long before its timeout a watch gets a last bookmark.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
@@ -33,39 +34,45 @@ impl<B: Backend> ReadSide<B> {
         namespace: Option<&str>,
         query: &str,
         headers: &HeaderMap,
-    ) -> Result<Response<Body>, Status> {
-        let form = self.negotiate(headers, resource)?.object()?;
+    ) -> Result<Response<Body>, Failure> {
+        let negotiated = self.negotiate_for(headers, resource, Served::Collections)?;
         let mut parameters = Parameters::parse(query)?;
         match self.options().watch_list {
-            WatchListSupport::Refused if parameters.send_initial_events.is_some() => {
-                return Err(Status::streaming_lists_refused());
+            WatchListSupport::Refused if parameters.mentions_initial_events() => {
+                return Err(Status::streaming_lists_refused().into());
             }
-            WatchListSupport::Ignored => {
-                parameters.send_initial_events = None;
-                parameters.version_match = None;
-            }
-            _ => {}
+            WatchListSupport::Ignored => parameters = parameters.without_streaming_lists(),
+            WatchListSupport::Refused | WatchListSupport::Served => {}
         }
         let want = parameters.watch_want()?;
         let selectors = parameters.selectors(resource)?;
-        let (feed, phase) = match self.open(resource, want).await? {
+        let form = negotiated.object(&parameters)?;
+        let started = Instant::now();
+        let timeout = parameters.timeout().unwrap_or(self.options().default_watch_timeout);
+        let (feed, phase) = match self.open(resource, want).await {
             Ok(opened) => opened,
-            Err(status) => return Ok(failed_watch(&status, form.media())),
+            // An API server has answered by then.
+            Err(Failure { status, miss: Some(miss @ (Miss::Ahead | Miss::Expired)) }) => {
+                let mut response = failed_watch(&status, form.media());
+                response.extensions_mut().insert(miss);
+                return Ok(response);
+            }
+            Err(failure) => return Err(failure),
         };
 
-        let now = Instant::now();
-        let deadline = now + parameters.timeout.unwrap_or(self.options().default_watch_timeout);
+        let deadline = started + timeout;
         let watch = Watch {
-            resource: Arc::clone(resource),
+            backend: self.backend().clone(),
+            writer: self.writer(resource, form).await?,
             namespace: namespace.map(str::to_owned),
-            form,
+            media: form.media(),
             selectors,
             feed,
             phase,
             bookmarks: parameters.bookmarks.then(|| Bookmarks {
                 interval: self.options().bookmark_interval,
-                next: now + self.options().bookmark_interval,
-                last: deadline.checked_sub(LAST_BOOKMARK).filter(|last| *last > now),
+                next: started + self.options().bookmark_interval,
+                last: deadline.checked_sub(LAST_BOOKMARK).filter(|last| *last > started),
                 marks_initial_end: self.options().watch_list == WatchListSupport::Served,
             }),
             deadline,
@@ -79,13 +86,12 @@ impl<B: Backend> ReadSide<B> {
         ))
     }
 
-    /// The feed and what comes before it; the inner error is one that is answered within the
-    /// stream.
+    /// The feed and what comes before it.
     async fn open(
         &self,
         resource: &Resource,
         want: WatchWant,
-    ) -> Result<Result<(B::Feed, Phase<B::Snapshot>), Status>, Status> {
+    ) -> Result<(B::Feed, Phase<B::Snapshot>), Failure> {
         let (after, phase) = match want {
             WatchWant::Everything { reached, at } => {
                 if let Some(version) = reached {
@@ -94,27 +100,27 @@ impl<B: Backend> ReadSide<B> {
                 let snapshot = self.snapshot(resource, at).await?;
                 (snapshot.version(), Phase::Initial { snapshot, after: None })
             }
-            WatchWant::Now => {
-                let version = self.backend().version(resource).await.map_err(unreadable)?;
-                (version, Phase::Changes)
-            }
+            WatchWant::Now => (self.backend().version(resource).await?, Phase::Changes),
             WatchWant::After(version) => (version, Phase::Changes),
         };
         match self.backend().feed(resource, after).await {
-            Ok(feed) => Ok(Ok((feed, phase))),
-            Err(ReadError::Expired { current }) => Ok(Err(too_old(after, current))),
-            Err(other) => Err(unreadable(other)),
+            Ok(feed) => Ok((feed, phase)),
+            Err(ReadError::Expired { current }) => {
+                Err(Failure { status: too_old(after, current), miss: Some(Miss::Expired) })
+            }
+            Err(other) => Err(other.into()),
         }
     }
 }
 
-struct Watch<S, F> {
-    resource: Arc<Resource>,
+struct Watch<B: Backend> {
+    backend: B,
+    writer: Writer,
     namespace: Option<String>,
-    form: Form,
+    media: MediaType,
     selectors: Selectors,
-    feed: F,
-    phase: Phase<S>,
+    feed: B::Feed,
+    phase: Phase<B::Snapshot>,
     bookmarks: Option<Bookmarks>,
     deadline: Instant,
 }
@@ -137,13 +143,14 @@ struct Bookmarks {
     marks_initial_end: bool,
 }
 
-impl<O: Object, S: Snapshot<Object = O>, F: Feed<Object = O>> Watch<S, F> {
+impl<B: Backend> Watch<B> {
     /// The next events; `None` ends the stream.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             let mut out = Vec::new();
             let written = match &mut self.phase {
                 Phase::Ended => return None,
+                _ if Instant::now() >= self.deadline => return None,
                 Phase::Initial { .. } => self.initial(&mut out),
                 Phase::Changes => self.wait(&mut out).await,
             };
@@ -170,8 +177,10 @@ impl<O: Object, S: Snapshot<Object = O>, F: Feed<Object = O>> Watch<S, F> {
                 }
             }
         }
-        for object in objects.iter().filter(|object| self.selects(object)) {
-            self.event(out, "ADDED", object)?;
+        for object in &objects {
+            if self.selects(object) {
+                self.event(out, Event::Added, object, None)?;
+            }
         }
         Ok(())
     }
@@ -184,6 +193,11 @@ impl<O: Object, S: Snapshot<Object = O>, F: Feed<Object = O>> Watch<S, F> {
                 .map_or(bookmarks.next, |last| last.min(bookmarks.next))
                 .min(self.deadline)
         });
+        // A busy feed delays nothing.
+        if Instant::now() >= alarm {
+            self.alarm(out);
+            return Ok(());
+        }
         let changes = tokio::select! {
             biased;
             changes = self.feed.next() => Some(changes),
@@ -209,7 +223,7 @@ impl<O: Object, S: Snapshot<Object = O>, F: Feed<Object = O>> Watch<S, F> {
     /// Ends the stream with an error.
     fn end(&mut self, out: &mut Vec<u8>, status: &Status) {
         self.phase = Phase::Ended;
-        out.extend_from_slice(&render::error_event(status, self.form.media()));
+        out.extend_from_slice(&error_event(status, self.media));
     }
 
     fn alarm(&mut self, out: &mut Vec<u8>) {
@@ -230,35 +244,33 @@ impl<O: Object, S: Snapshot<Object = O>, F: Feed<Object = O>> Watch<S, F> {
 
     /// Objects enter and leave a selection as they are labelled: what counts is whether they were
     /// and are selected. One that left is sent as it last was, at the version at which it left.
-    fn change(&self, out: &mut Vec<u8>, change: &Change<O>) -> Result<(), WriteError> {
-        let selected = |object: &&O| self.selects(object);
+    fn change(&mut self, out: &mut Vec<u8>, change: &Change<B::Object>) -> Result<(), WriteError> {
+        let selected = |object: &&B::Object| self.selects(object);
         match (change.before.as_ref().filter(selected), change.after.as_ref().filter(selected)) {
-            (None, Some(object)) => self.event(out, "ADDED", object),
-            (Some(_), Some(object)) => self.event(out, "MODIFIED", object),
-            (Some(object), None) => render::event(out, "DELETED", self.form.media(), |out| {
-                let (resource, version) = (&self.resource, change.version);
-                render::object_at_version(out, resource, object, version, self.form)
-            }),
+            (None, Some(object)) => self.event(out, Event::Added, object, None),
+            (Some(_), Some(object)) => self.event(out, Event::Modified, object, None),
+            (Some(object), None) => self.event(out, Event::Deleted, object, Some(change.version)),
             (None, None) => Ok(()),
         }
     }
 
-    fn selects(&self, object: &O) -> bool {
+    fn selects(&self, object: &B::Object) -> bool {
         self.namespace.as_deref().is_none_or(|namespace| object.key().namespace() == namespace)
             && self.selectors.select(object)
     }
 
-    fn event(&self, out: &mut Vec<u8>, kind: &str, object: &O) -> Result<(), WriteError> {
-        render::event(out, kind, self.form.media(), |out| {
-            render::object(out, &self.resource, object, self.form)
-        })
+    fn event(
+        &mut self,
+        out: &mut Vec<u8>,
+        event: Event,
+        object: &B::Object,
+        version: Option<u64>,
+    ) -> Result<(), WriteError> {
+        self.writer.event(out, event, object, version, self.backend.now())
     }
 
-    fn bookmark(&self, out: &mut Vec<u8>, version: u64, ends_initial_events: bool) {
-        let Ok(()) = render::event(out, "BOOKMARK", self.form.media(), |out| {
-            render::bookmark(out, &self.resource, version, ends_initial_events, self.form);
-            Ok::<_, std::convert::Infallible>(())
-        });
+    fn bookmark(&mut self, out: &mut Vec<u8>, version: u64, ends_initial_events: bool) {
+        self.writer.bookmark(out, version, ends_initial_events, self.backend.now());
     }
 }
 

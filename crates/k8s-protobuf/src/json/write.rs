@@ -17,7 +17,7 @@ use crate::special::{self, IntOrText, Schema};
 use crate::wire::{Pair, Reader, Value};
 use crate::{Envelope, Error, Kind, is_protobuf};
 
-type Written = Result<(), Stop>;
+pub(super) type Written = Result<(), Stop>;
 
 /// Writes an object with its kind. `depth` is the number of enclosing objects and arrays.
 pub(super) fn object(

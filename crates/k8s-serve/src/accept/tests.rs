@@ -21,25 +21,31 @@ fn widgets() -> Resource {
 
 /// What a GET gets, in short.
 fn object(accept: &str, resource: &Resource, support: ProtobufSupport) -> String {
-    short(negotiate(&accepting(accept), resource, support).and_then(Negotiated::object))
+    short(
+        negotiate(&accepting(accept), resource, Served::Documents, support)
+            .and_then(|negotiated| negotiated.object(&Parameters::default())),
+    )
 }
 
 fn list(accept: &str, resource: &Resource) -> String {
     short(
-        negotiate(&accepting(accept), resource, ProtobufSupport::Served).and_then(Negotiated::list),
+        negotiate(&accepting(accept), resource, Served::Collections, ProtobufSupport::Served)
+            .and_then(|negotiated| negotiated.list(&Parameters::default())),
     )
 }
 
 fn short(form: Result<Form, Status>) -> String {
     match form {
-        Ok(Form(FormKind::Json(Representation::Full))) => "json".to_owned(),
-        Ok(Form(FormKind::Json(Representation::Metadata))) => "json metadata".to_owned(),
+        Ok(Form(FormKind::Json(Shape::Full))) => "json".to_owned(),
+        Ok(Form(FormKind::Json(Shape::Metadata(MetaVersion::V1)))) => "json metadata".to_owned(),
+        Ok(Form(FormKind::Json(Shape::Table(MetaVersion::V1, _)))) => "table".to_owned(),
+        Ok(Form(FormKind::Json(shape))) => format!("{shape:?}"),
         Ok(Form(FormKind::Protobuf { object, .. })) => object.to_string(),
         Err(status) => status.code.to_string(),
     }
 }
 
-/// All of it as kube-apiserver 1.36 answers, but for YAML and `Table`, which are not served here.
+/// All of it as kube-apiserver 1.36 answers, but for YAML, which is not served here.
 #[test]
 fn the_first_served_form_wins() {
     let table = [
@@ -50,7 +56,31 @@ fn the_first_served_form_wins() {
         ("application/cbor", "406", "406"),
         ("APPLICATION/JSON", "406", "406"),
         ("application/*", "406", "json"),
-        ("application/json;as=Table;v=v1;g=meta.k8s.io,application/json", "json", "json"),
+        ("*", "406", "json"),
+        ("application/json;as=Table;v=v1;g=meta.k8s.io,application/json", "table", "table"),
+        (&format!("application/json;as=Table;v=v2;g=meta.k8s.io,{PB}"), "v1 Pod", "406"),
+        ("application/json;g=meta.k8s.io", "406", "406"),
+        ("application/json;as=Foo;v=v1;g=meta.k8s.io", "406", "406"),
+        ("application/json;stream=foo", "406", "406"),
+        ("application/json;sv=v1", "json", "json"),
+        ("application/json;sv=v2", "406", "406"),
+        (&format!("*/*;{TABLE}"), "table", "table"),
+        (&format!("{PB};{TABLE},application/json"), "json", "json"),
+        (
+            "application/json;as=Table;v=v1beta1;g=meta.k8s.io",
+            "Table(V1Beta1, Metadata)",
+            "Table(V1Beta1, Metadata)",
+        ),
+        (
+            "application/json;as=PartialObjectMetadata;v=v1beta1;g=meta.k8s.io",
+            "Metadata(V1Beta1)",
+            "Metadata(V1Beta1)",
+        ),
+        (
+            &format!("{PB};as=PartialObjectMetadata;v=v1beta1;g=meta.k8s.io"),
+            "meta.k8s.io/v1beta1 PartialObjectMetadata",
+            "meta.k8s.io/v1beta1 PartialObjectMetadata",
+        ),
         (PB, "v1 Pod", "406"),
         ("application/vnd.kubernetes.protobuf ; stream=watch , application/json", "v1 Pod", "json"),
         (&format!("{PB};foo=bar"), "v1 Pod", "406"),
@@ -109,20 +139,140 @@ fn kinds_that_are_not_in_the_table_are_as_custom_ones() {
 
 #[test]
 fn failures_are_told_as_what_asks_for_nothing_special() {
-    for (accept, media) in [
-        ("", MediaType::Json),
-        ("text/html", MediaType::Json),
-        ("*/*", MediaType::Json),
-        (PB, MediaType::Protobuf),
-        (&format!("{PB},application/json"), MediaType::Protobuf),
-        (&format!("application/json,{PB}"), MediaType::Json),
-        (&format!("{PB};{METADATA}"), MediaType::Json),
-        (&format!("{PB};{METADATA},application/json"), MediaType::Json),
-        (&format!("{PB};{METADATA},{PB}"), MediaType::Protobuf),
+    let (json, protobuf) =
+        (StatusForm::Media(MediaType::Json), StatusForm::Media(MediaType::Protobuf));
+    for (accept, form) in [
+        ("", json),
+        ("text/html", StatusForm::Raw),
+        ("*/*", json),
+        ("application/*", json),
+        ("application/json;sv=v1", StatusForm::Raw),
+        (PB, protobuf),
+        (&format!("{PB},application/json"), protobuf),
+        (&format!("application/json,{PB}"), json),
+        (&format!("{PB};{METADATA}"), StatusForm::Raw),
+        (&format!("{PB};{METADATA},application/json"), json),
+        (&format!("{PB};{METADATA},{PB}"), protobuf),
     ] {
-        assert_eq!(status_media(&accepting(accept), ProtobufSupport::Served), media, "{accept}");
+        assert_eq!(status_form(&accepting(accept), ProtobufSupport::Served), form, "{accept}");
     }
-    assert_eq!(status_media(&accepting(PB), ProtobufSupport::Unknown), MediaType::Json);
+    assert_eq!(status_form(&accepting(PB), ProtobufSupport::Unknown), StatusForm::Raw);
+}
+
+/// As kube-apiserver 1.36 tells it, but for YAML.
+#[test]
+fn clients_that_accept_nothing_are_told_what_there_is() {
+    let told = |accept: &str, resource: &Resource| {
+        let status =
+            negotiate(&accepting(accept), resource, Served::Collections, ProtobufSupport::Served)
+                .unwrap_err();
+        (status.message, status.sends_empty_details)
+    };
+    let only = "only the following media types are accepted: application/json, application/vnd.kubernetes.protobuf";
+    let all = "406: Not Acceptable\n\nAvailable representations: application/json, \
+               application/vnd.kubernetes.protobuf, application/json;stream=watch, \
+               application/vnd.kubernetes.protobuf;stream=watch";
+    assert_eq!(told("text/html", &pods()), (all.to_owned(), true));
+    assert_eq!(told("text/html", &widgets()), (only.to_owned(), false));
+    assert_eq!(told("application/json;as=Foo", &pods()), (only.to_owned(), false));
+    let version = require_json(&accepting(PB)).unwrap_err();
+    assert_eq!(
+        version.message,
+        "406: Not Acceptable\n\nAvailable representations: application/json"
+    );
+}
+
+#[test]
+fn lists_and_objects_are_told_apart_by_their_go_types() {
+    let message = |accept: &str, resource: &Resource| {
+        let negotiated =
+            negotiate(&accepting(accept), resource, Served::Collections, ProtobufSupport::Served);
+        let (object, list) = negotiated
+            .map(|it| (it.object(&Parameters::default()), it.list(&Parameters::default())))
+            .unwrap();
+        object.err().or(list.err()).unwrap().message
+    };
+    let list = format!("application/json;{METADATA_LIST}");
+    let roles = Resource::new("rbac.authorization.k8s.io", "v1", "roles", "Role");
+    for (resource, go_type) in
+        [(pods(), "core.Pod"), (roles, "rbac.Role"), (widgets(), "unstructured.Unstructured")]
+    {
+        assert_eq!(
+            message(&list, &resource),
+            format!(
+                "you requested PartialObjectMetadataList, but the requested object is not a list (*{go_type})"
+            )
+        );
+        assert_eq!(
+            message(&format!("application/json;{METADATA}"), &resource),
+            format!(
+                "you requested PartialObjectMetadata, but the requested object is a list (*{go_type}List)"
+            )
+        );
+    }
+}
+
+#[test]
+fn rows_have_what_is_asked_for_of_their_objects() {
+    let negotiated = negotiate(
+        &accepting(&format!("application/json;{TABLE}")),
+        &pods(),
+        Served::Collections,
+        ProtobufSupport::Served,
+    )
+    .unwrap();
+    let include = |query: &str| negotiated.list(&Parameters::parse(query).unwrap());
+    for (query, include_object) in [
+        ("", Include::Metadata),
+        ("includeObject=Metadata", Include::Metadata),
+        ("includeObject=None", Include::None),
+        ("includeObject=Object", Include::Object),
+    ] {
+        let form = Form(FormKind::Json(Shape::Table(MetaVersion::V1, include_object)));
+        assert_eq!(include(query), Ok(form), "{query}");
+    }
+    let refused = include("includeObject=Foo").unwrap_err();
+    assert_eq!(
+        refused.message,
+        "Unable to convert to Table as requested: includeObject: Invalid value: \"Foo\": \
+         must be 'Metadata', 'Object', 'None', or empty"
+    );
+}
+
+#[test]
+fn discovery_is_aggregated_where_it_is_asked_for_and_there_is_such_a_document() {
+    const V2: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+    const BETA: &str = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
+    let choice = |accept: &str, aggregates| {
+        discovery(&accepting(accept), aggregates, ProtobufSupport::Served)
+            .map(|(_, version)| version)
+            .map_err(|status| status.code)
+    };
+    assert_eq!(choice(V2, true), Ok(Some(DiscoveryVersion::V2)));
+    assert_eq!(choice(BETA, true), Ok(Some(DiscoveryVersion::V2Beta1)));
+    assert_eq!(
+        choice(&format!("{V2},{BETA},application/json"), true),
+        Ok(Some(DiscoveryVersion::V2))
+    );
+    assert_eq!(choice(V2, false), Err(406));
+    assert_eq!(choice(&format!("{V2},application/json"), false), Ok(None));
+    assert_eq!(choice("text/html", true), Err(406));
+    assert_eq!(choice("", true), Ok(None));
+}
+
+#[test]
+fn people_get_indented_json() {
+    let wants = |agent: &str, accept: &str, query: &str| {
+        let mut headers = accepting(accept);
+        headers.insert(header::USER_AGENT, agent.parse().unwrap());
+        wants_indented(&headers, query)
+    };
+    assert!(wants("curl/8", "*/*", ""));
+    assert!(wants("x", "*/*", "pretty=true"));
+    assert!(wants("x", "application/json;pretty=1", ""));
+    assert!(!wants("curl/8", "*/*", "pretty=0"));
+    assert!(!wants("x", "*/*", "notpretty=true"));
+    assert!(!wants("x", "*/*", ""));
 }
 
 #[test]

@@ -1,0 +1,214 @@
+//! The body of a list, in chunks.
+
+use std::vec;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http::Response;
+use jiff::Timestamp;
+use k8s_protobuf::{Kind, encode};
+use serde_json::json;
+
+use super::{FormKind, Object, Page, Scan, Snapshot, WriteError, Writer};
+use crate::answer::{Body, BodyError, stream_response};
+use crate::form::Form;
+use crate::writer::prefix;
+
+/// How large a chunk is, but for its last object.
+const CHUNK: usize = 64 * 1024;
+
+/// After how many steps over a snapshot others are let run, though nothing was selected.
+const STEPS: usize = 16;
+
+/// The objects of a list.
+pub(super) enum Items<S: Snapshot> {
+    /// All that is selected of a snapshot.
+    Scan(Scan<S>),
+    Taken(Vec<S::Object>),
+}
+
+/// A list, written while it is read.
+struct Writing<S: Snapshot> {
+    writer: Writer,
+    now: Timestamp,
+    scan: Option<Scan<S>>,
+    ready: vec::IntoIter<S::Object>,
+    parts: Parts,
+    /// What was written that is not sent yet.
+    out: Vec<u8>,
+    started: bool,
+}
+
+/// What stands around the items.
+enum Parts {
+    Json { tail: String },
+    Protobuf,
+}
+
+/// Answers with a list.
+pub(super) async fn respond<S: Snapshot>(
+    writer: Writer,
+    form: Form,
+    mut items: Items<S>,
+    page: &Page,
+    now: Timestamp,
+) -> Result<Response<Body>, WriteError> {
+    let (out, parts) = match form.0 {
+        FormKind::Json(_) => {
+            sort(&writer, &mut items)?;
+            let (head, tail) = around(&writer, page);
+            (head, Parts::Json { tail })
+        }
+        FormKind::Protobuf { list, .. } => {
+            (protobuf_head(&writer, list, &items, page).await?, Parts::Protobuf)
+        }
+    };
+    let (scan, ready) = match items {
+        Items::Scan(scan) => (Some(scan), Vec::new()),
+        Items::Taken(items) => (None, items),
+    };
+    let ready = ready.into_iter();
+    let writing = Writing { writer, now, scan, ready, parts, out, started: false };
+    Ok(stream_response(
+        form.media().as_str(),
+        stream::unfold(Some(writing), |writing| async move {
+            let mut writing = writing?;
+            match writing.chunk().await {
+                Ok((chunk, true)) => Some((Ok(chunk), None)),
+                Ok((chunk, false)) => Some((Ok(chunk), Some(writing))),
+                // The answer has begun: all that is left is to break it off.
+                Err(_) => Some((Err(BodyError), None)),
+            }
+        }),
+    ))
+}
+
+impl<S: Snapshot> Writing<S> {
+    /// The next chunk, and whether it is the last.
+    async fn chunk(&mut self) -> Result<(Bytes, bool), WriteError> {
+        let mut out = std::mem::take(&mut self.out);
+        out.reserve(CHUNK + CHUNK / 8);
+        let mut steps = 0;
+        while out.len() < CHUNK {
+            if let Some(object) = self.ready.next() {
+                self.item(&mut out, &object)?;
+                continue;
+            }
+            match self.scan.as_mut().and_then(Scan::step) {
+                Some(objects) => self.ready = objects.into_iter(),
+                None => {
+                    match &self.parts {
+                        Parts::Json { tail } => out.extend_from_slice(tail.as_bytes()),
+                        Parts::Protobuf => encode::list_tail(&mut out),
+                    }
+                    return Ok((out.into(), true));
+                }
+            }
+            steps += 1;
+            if steps % STEPS == 0 {
+                tokio::task::yield_now().await;
+            }
+        }
+        Ok((out.into(), false))
+    }
+
+    fn item(&mut self, out: &mut Vec<u8>, object: &S::Object) -> Result<(), WriteError> {
+        match self.parts {
+            Parts::Json { .. } => {
+                if std::mem::replace(&mut self.started, true) {
+                    out.push(b',');
+                }
+                self.writer.item(out, object, self.now)
+            }
+            Parts::Protobuf => {
+                encode::list_item(&self.writer.message(object)?, out);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Puts the rows of a table in order, if it has an order of its own. All objects are there then.
+fn sort<S: Snapshot>(writer: &Writer, items: &mut Items<S>) -> Result<(), WriteError> {
+    let (Some(table), Items::Taken(objects)) = (writer.table(), items) else { return Ok(()) };
+    let Some(order) = table.order() else { return Ok(()) };
+    let mut rows = objects
+        .drain(..)
+        .map(|object| Ok((table.value(writer, object.wire())?, object)))
+        .collect::<Result<Vec<_>, WriteError>>()?;
+    rows.sort_by(|(a, _), (b, _)| order(a, b));
+    objects.extend(rows.into_iter().map(|(_, object)| object));
+    Ok(())
+}
+
+/// What stands before and behind the items in JSON.
+///
+/// Built-in kinds, metadata and tables have the metadata first. Lists of custom resources have
+/// their fields in alphabetical order, so there the version and the token come **behind** the
+/// items.
+fn around(writer: &Writer, page: &Page) -> (Vec<u8>, String) {
+    let version = page.version;
+    let token = page.token.iter().map(|token| format!("\"continue\":\"{token}\""));
+    let remaining = page.remaining.iter().map(|count| format!("\"remainingItemCount\":{count}"));
+    let rest: Vec<String> = token.chain(remaining).collect();
+    let rest = rest.join(",");
+    let comma = if rest.is_empty() { "" } else { "," };
+    let metadata = format!("{{\"resourceVersion\":\"{version}\"{comma}{rest}}}");
+    let tail = "]}\n".to_owned();
+    if let Some(table) = writer.table() {
+        let mut head = Vec::new();
+        table.head(&mut head, &metadata, true);
+        return (head, tail);
+    }
+    let resource = writer.resource();
+    let api_version = resource.api_version();
+    let (api_version, kind) = match writer.metadata() {
+        Some(version) => (version.api_version(), "PartialObjectMetadataList".to_owned()),
+        None if resource.custom => {
+            let head = format!("{{\"apiVersion\":\"{api_version}\",\"items\":[");
+            let kind = &resource.kind;
+            let metadata = format!("{{{rest}{comma}\"resourceVersion\":\"{version}\"}}");
+            let tail = format!("],\"kind\":\"{kind}List\",\"metadata\":{metadata}}}\n");
+            return (head.into_bytes(), tail);
+        }
+        None => (&*api_version, format!("{}List", resource.kind)),
+    };
+    let head = format!("{}\"metadata\":{metadata},\"items\":[", prefix(api_version, &kind, false));
+    (head.into_bytes(), tail)
+}
+
+/// What stands before the items in protobuf: the lengths of all of them, too.
+async fn protobuf_head<S: Snapshot>(
+    writer: &Writer,
+    list: Kind,
+    items: &Items<S>,
+    page: &Page,
+) -> Result<Vec<u8>, WriteError> {
+    let mut lengths = Vec::new();
+    let mut measure = |objects: &[S::Object]| {
+        for object in objects {
+            lengths.push(writer.message(object)?.len());
+        }
+        Ok::<_, WriteError>(())
+    };
+    match items {
+        Items::Taken(objects) => measure(objects)?,
+        Items::Scan(scan) => {
+            let mut scan = scan.clone();
+            while let Some(objects) = scan.step() {
+                measure(&objects)?;
+                // Others want to be served meanwhile: what was never sent in this form may have to
+                // be written first.
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+    let metadata = json!({
+        "resourceVersion": page.version.to_string(),
+        "continue": page.token,
+        "remainingItemCount": page.remaining,
+    });
+    let mut head = Vec::new();
+    encode::list_head(list, &metadata, lengths, &mut head)?;
+    Ok(head)
+}
