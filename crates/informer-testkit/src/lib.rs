@@ -57,6 +57,7 @@ pub mod generate;
 mod json;
 mod life;
 mod object;
+mod pages;
 mod protobuf;
 mod requests;
 mod server;

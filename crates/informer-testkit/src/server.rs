@@ -16,6 +16,7 @@ pub use service::{ApiService, ConnectionError};
 use crate::auth::Auth;
 use crate::cluster::Cluster;
 use crate::faults::Faults;
+use crate::pages::Pages;
 use crate::requests::{RequestLog, Requests};
 use k8s_serve::{ProtobufSupport, ReadOptions, ReadSide, WatchListSupport};
 
@@ -71,6 +72,7 @@ pub(crate) struct Core {
     pub(crate) faults: Faults,
     pub(crate) auth: Auth,
     pub(crate) requests: RequestLog,
+    pub(crate) pages: Pages,
 }
 
 /// How a [`TestServer`] shall be; from [`TestServer::builder`].
@@ -297,6 +299,7 @@ impl TestServerBuilder {
             faults: Faults::new(),
             auth: Auth::default(),
             requests: RequestLog::default(),
+            pages: Pages::default(),
         });
         let wanted = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
         let failed =

@@ -18,7 +18,7 @@ const PODS: &str = "/api/v1/pods";
 
 /// Whether a future is still waiting after everything that can happen has happened.
 async fn is_waiting(future: impl Future) -> bool {
-    tokio::time::timeout(Duration::from_secs(3600), future).await.is_err()
+    tokio::time::timeout(Duration::from_secs(600), future).await.is_err()
 }
 
 async fn connect(server: &TestServer, path: &str) -> std::io::Result<TcpStream> {

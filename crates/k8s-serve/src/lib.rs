@@ -26,6 +26,7 @@ mod status;
 pub mod table;
 mod token;
 mod watch;
+pub mod websocket;
 mod writer;
 
 pub use accept::Negotiated;

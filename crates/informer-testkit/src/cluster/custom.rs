@@ -11,7 +11,7 @@ use super::state::{State, now};
 use crate::json::Fields;
 use crate::object::Object;
 
-const CRD: &str = "customresourcedefinitions.apiextensions.k8s.io";
+pub(super) const CRD: &str = "customresourcedefinitions.apiextensions.k8s.io";
 
 /// Whether the objects of `resource` define resources.
 pub(super) fn defines_resources(resource: &Resource) -> bool {

@@ -4,9 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use http::HeaderMap;
+use informer_core::ObjectKey;
+use k8s_serve::table::Columns;
 use k8s_serve::{
     At, Backend, Change, Discovery, DiscoveryPath, Feed, FeedEnd, ReadError, Resource, ResourcePath,
 };
+use serde_json::Value;
 use tokio::sync::watch;
 
 use super::{Cluster, ClusterSnapshot};
@@ -55,6 +58,13 @@ impl Backend for Cluster {
         }
     }
 
+    async fn columns(&self, resource: &Resource) -> Result<Columns, ReadError> {
+        Ok(self
+            .definition_of(resource)
+            .and_then(|definition| Columns::of_definition(&definition, &resource.version))
+            .unwrap_or_else(|| Columns::of_kind(&resource.group, &resource.kind)))
+    }
+
     async fn reached(&self, _: &Resource, version: u64) -> Result<(), ReadError> {
         let mut wake = self.shared.version.subscribe();
         // It can only fail once the cluster is gone, which this handle prevents.
@@ -80,6 +90,19 @@ impl Backend for Cluster {
             progress: (after <= state.version).then_some(after),
             wake: self.shared.version.subscribe(),
         })
+    }
+}
+
+impl Cluster {
+    /// The CustomResourceDefinition of a resource.
+    fn definition_of(&self, resource: &Resource) -> Option<Value> {
+        if !resource.custom {
+            return None;
+        }
+        let state = self.lock();
+        let definitions = state.resource(super::custom::CRD)?;
+        let definition = state.get(definitions, &ObjectKey::cluster(&resource.name()))?;
+        serde_json::from_slice(definition.json()).ok()
     }
 }
 

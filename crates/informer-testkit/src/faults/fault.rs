@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::request::Parts;
-use k8s_serve::page::{expired_page, page_of};
+use k8s_serve::page::expired_page;
 use k8s_serve::{ResourcePath, Status, Verb};
 
 use crate::accept::names_protobuf;
+use crate::pages::Pages;
 use crate::requests::names;
 
 /// What shall go wrong, and for which requests; see [`Faults::inject`](crate::Faults::inject), and
@@ -396,14 +397,19 @@ impl Effect {
 }
 
 impl Asked {
-    pub(crate) fn new(verb: Verb, path: Option<&ResourcePath>, parts: &Parts) -> Self {
+    pub(crate) fn new(
+        verb: Verb,
+        path: Option<&ResourcePath>,
+        parts: &Parts,
+        pages: &Pages,
+    ) -> Self {
         let query = parts.uri.query().unwrap_or_default();
         let parameter = |wanted: &str| {
             let mut pairs = form_urlencoded::parse(query.as_bytes());
             pairs.find(|(name, _)| name == wanted).map(|(_, value)| value.into_owned())
         };
         let token = parameter("continue").filter(|token| !token.is_empty());
-        let page = token.as_ref().map_or(Some(1), |token| page_of(token));
+        let page = token.as_ref().map_or(Some(1), |token| pages.of(token));
         let streaming =
             parameter("sendInitialEvents").is_some_and(|value| !matches!(&*value, "false" | "0"));
         Self {
@@ -417,6 +423,11 @@ impl Asked {
                 .unwrap_or(1),
             token,
         }
+    }
+
+    /// Which page of a list it is for, counted from 1.
+    pub(crate) fn page(&self) -> Option<u64> {
+        self.page
     }
 
     /// Whether it is for a page behind the first one.

@@ -7,12 +7,12 @@ use std::pin::Pin;
 use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll};
 
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue};
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue};
 use http::{HeaderMap, Method, Request, Response};
 use informer_core::wire::MediaType;
 use k8s_serve::answer::failed_watch;
-use k8s_serve::page::at_newest;
-use k8s_serve::{Body, Form, ResourcePath, Route, Status, Verb};
+use k8s_serve::page::{NextPage, at_newest};
+use k8s_serve::{Body, Form, Parameters, ResourcePath, Route, Status, Verb, compress};
 use tokio_util::sync::CancellationToken;
 
 use super::{Core, write};
@@ -88,7 +88,7 @@ impl ApiService {
             _ => None,
         };
         let verb = path.map_or(Verb::Other, |path| path.verb(&parts.method, query));
-        let asked = Asked::new(verb, path, &parts);
+        let asked = Asked::new(verb, path, &parts, &self.core.pages);
         let user = self.core.auth.user(&parts.headers);
         let number = self.core.requests.arrived(
             &parts,
@@ -103,6 +103,9 @@ impl ApiService {
         let moved = faults.move_page(&asked).then(|| at_newest(query));
         let query = moved.as_deref().unwrap_or(query);
 
+        // Faults have to see what they alter: what is compressed is so behind them.
+        let mut plain = parts.headers.clone();
+        plain.remove(ACCEPT_ENCODING);
         let (mut served, mut to_serve) = (None, Some((user, body)));
         let response = loop {
             let verdict = match served.is_some() {
@@ -118,7 +121,7 @@ impl ApiService {
                         served = Some(match self.authorize(user, verb, path) {
                             Err(status) => self.core.read.refuse(&status, &parts.headers),
                             Ok(()) if is_read(&parts.method) => {
-                                self.core.read.respond(&route, query, &parts.headers).await
+                                self.core.read.respond(&route, query, &plain).await
                             }
                             Ok(()) => {
                                 write::respond(&self.core, &route, verb, &parts, query, body).await
@@ -144,11 +147,15 @@ impl ApiService {
             };
         };
         self.core.requests.answered(number, &response);
+        if let (Some(page), Some(next)) = (asked.page(), response.extensions().get::<NextPage>()) {
+            self.core.pages.give(&next.0, page + 1);
+        }
         let gzip = faults.compresses(&asked);
+        let accepts = parts.headers;
         let streamed = verb == Verb::Watch && response.status().is_success();
         let whole = http_body::Body::size_hint(response.body()).exact().is_some();
         if whole && !streamed && !gzip && !faults.touch_bodies() {
-            return Ok(response);
+            return Ok(compress(response, &accepts).await);
         }
         let media = media_type(response.headers());
         let open = faults.open(asked, response.status().is_success(), media, self.reset.clone());
@@ -157,7 +164,10 @@ impl ApiService {
         if gzip {
             response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
         }
-        Ok(response)
+        match streamed {
+            true => Ok(response),
+            false => Ok(compress(response, &accepts).await),
+        }
     }
 
     /// A watch that ends with an error as soon as it is open, in the form in which its events would
@@ -173,7 +183,8 @@ impl ApiService {
             Some(path) => read.resolve(path).await.ok(),
             None => None,
         };
-        let form = resource.map(|resource| read.negotiate(headers, &resource)?.object());
+        let form = resource
+            .map(|resource| read.negotiate(headers, &resource)?.object(&Parameters::default()));
         match form.transpose() {
             Ok(form) => failed_watch(status, form.map_or(MediaType::Json, Form::media)),
             Err(refused) => read.refuse(&refused, headers),

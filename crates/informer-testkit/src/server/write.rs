@@ -9,7 +9,7 @@ use k8s_serve::{Body, Parameters, Resource, ResourcePath, Route, Status, Verb};
 use serde_json::{Value, json};
 
 use super::Core;
-use crate::cluster::{Cluster, DeleteOptions, Part, PatchKind, Target};
+use crate::cluster::{Cluster, ClusterSnapshot, DeleteOptions, Part, PatchKind, Target};
 use crate::object::Object;
 
 /// The largest body that is read, as on a real server.
@@ -56,10 +56,11 @@ where
         Err(_) => return refuse(&Status::bad_request("the body could not be read")),
     };
     write(core, &target, path, verb, &parts.headers, query, &body)
+        .await
         .unwrap_or_else(|status| refuse(&status))
 }
 
-fn write(
+async fn write(
     core: &Core,
     target: &Target,
     path: &ResourcePath,
@@ -73,13 +74,14 @@ fn write(
     let parameters = Parameters::parse(query)?;
     let in_namespace = !resource.namespaced || path.namespace.is_some();
     if verb == Verb::DeleteCollection {
-        let form = negotiated.list()?;
+        let form = negotiated.list(&parameters)?;
         let deleted =
             delete_collection(cluster, target, path, &parameters, &delete_options(body)?)?;
-        return collection(&target.resource, deleted, cluster.version(), form);
+        let version = cluster.version();
+        return collection::<ClusterSnapshot>(&target.resource, deleted, version, form).await;
     }
-    let form = negotiated.object()?;
-    let answer = |code, object: &Object| answer::object(code, resource, object, form);
+    let form = negotiated.object(&parameters)?;
+    let answer = |code, object: &Object| answer::object(code, &target.resource, object, form);
     match verb {
         Verb::Create if path.name.is_none() && in_namespace => {
             require_json(headers)?;
