@@ -33,10 +33,22 @@ use serde_json::Value;
 use built_in::BuiltIn;
 use custom::Custom;
 
+mod access;
+mod admission;
 mod apps;
+mod autoscaling;
+mod batch;
 mod built_in;
 mod core;
 mod custom;
+mod devices;
+mod events;
+mod go;
+mod machinery;
+mod networking;
+mod nodes;
+mod policy;
+mod storage;
 #[rustfmt::skip]
 mod definitions;
 mod jsonpath;

@@ -21,7 +21,11 @@ func writeColumns(out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		table, err := tableOf(object)
+		internal, err := internalOf(object)
+		if err != nil {
+			return fmt.Errorf("%v: %w", kind, err)
+		}
+		table, err := tableOf(kind.GroupKind(), internal)
 		if err != nil {
 			return fmt.Errorf("%v: %w", kind, err)
 		}

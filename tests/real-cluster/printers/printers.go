@@ -14,6 +14,7 @@ import (
 	apiregistration "k8s.io/kube-aggregator/pkg/apis/apiregistration/install"
 	apiservices "k8s.io/kube-aggregator/pkg/registry/apiservice/etcd"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/apis/core"
 	"k8s.io/kubernetes/pkg/printers"
 	"k8s.io/kubernetes/pkg/printers/internalversion"
 
@@ -64,16 +65,21 @@ func (r recorder) TableHandler(columns []metav1.TableColumnDefinition, print any
 	return nil
 }
 
-// tableOf is the table that kube-apiserver makes of an object of a versioned type, after it has set defaults as it does for
-// objects that it reads.
-func tableOf(object runtime.Object) (*metav1.Table, error) {
+// internalOf is what kube-apiserver has in memory of an object that it reads.
+func internalOf(object runtime.Object) (runtime.Object, error) {
 	kind := object.GetObjectKind().GroupVersionKind()
 	legacyscheme.Scheme.Default(object)
-	internal, err := legacyscheme.Scheme.UnsafeConvertToVersion(object, schema.GroupVersion{Group: kind.Group, Version: runtime.APIVersionInternal})
-	if err != nil {
-		return nil, err
+	internal, err := legacyscheme.Scheme.ConvertToVersion(object, schema.GroupVersion{Group: kind.Group, Version: runtime.APIVersionInternal})
+	if service, ok := internal.(*core.Service); ok && len(service.Spec.ClusterIPs) == 0 && service.Spec.ClusterIP != "" {
+		// What the storage of Services does.
+		service.Spec.ClusterIPs = []string{service.Spec.ClusterIP}
 	}
-	return convertorOf(kind.GroupKind(), internal).ConvertToTable(context.Background(), internal, nil)
+	return internal, err
+}
+
+// tableOf is the table that kube-apiserver makes of an object that it has in memory.
+func tableOf(kind schema.GroupKind, internal runtime.Object) (*metav1.Table, error) {
+	return convertorOf(kind, internal).ConvertToTable(context.Background(), internal, nil)
 }
 
 func convertorOf(kind schema.GroupKind, internal runtime.Object) rest.TableConvertor {

@@ -7,11 +7,16 @@ use serde_json::Value;
 
 use super::definitions::{CREATED_AT, NAME};
 use super::view::View;
-use super::{ColumnDefinition, Row, RowCondition, apps, core, pods};
+use super::{
+    ColumnDefinition, Row, RowCondition, access, admission, apps, autoscaling, batch, core,
+    devices, events, machinery, networking, nodes, pods, policy, storage,
+};
 
 /// The columns of a kind.
 #[derive(Debug)]
 pub(super) struct BuiltIn {
+    pub(super) group: &'static str,
+    pub(super) kind: &'static str,
     pub(super) definitions: &'static [ColumnDefinition],
     pub(super) cells: fn(View<'_>) -> Vec<Value>,
     pub(super) conditions: fn(View<'_>) -> &'static [RowCondition],
@@ -20,27 +25,47 @@ pub(super) struct BuiltIn {
 
 /// What has no columns of its own.
 pub(super) static DEFAULT: BuiltIn =
-    BuiltIn::new(&DEFAULT_COLUMNS, |it| cells![it.name(), it.created_at()]);
+    BuiltIn::new("", "", &DEFAULT_COLUMNS, |it| cells![it.name(), it.created_at()]);
 static DEFAULT_COLUMNS: [ColumnDefinition; 2] = [NAME, CREATED_AT];
+
+/// All that have.
+static KINDS: [&[BuiltIn]; 15] = [
+    &access::KINDS,
+    &admission::KINDS,
+    &apps::KINDS,
+    &autoscaling::KINDS,
+    &batch::KINDS,
+    &core::KINDS,
+    &devices::KINDS,
+    &events::KINDS,
+    &machinery::KINDS,
+    &networking::KINDS,
+    &nodes::KINDS,
+    &pods::KINDS,
+    &policy::KINDS,
+    &storage::KINDS,
+    &storage::CLASSES,
+];
 
 /// The columns of a kind, if it has other than the default.
 pub(super) fn find(group: &str, kind: &str) -> Option<&'static BuiltIn> {
-    match group {
-        "" => match kind {
-            "Pod" => Some(&pods::POD),
-            _ => core::find(kind),
-        },
-        "apps" => apps::find(kind),
-        _ => None,
-    }
+    // Where kinds were before they moved.
+    let groups: &[&str] = match (group, kind) {
+        ("apps" | "extensions", "Scale") => &["autoscaling"],
+        ("extensions", _) => &["apps", "networking.k8s.io"],
+        _ => &[group],
+    };
+    KINDS.iter().copied().flatten().find(|it| it.kind == kind && groups.contains(&it.group))
 }
 
 impl BuiltIn {
     pub(super) const fn new(
+        group: &'static str,
+        kind: &'static str,
         definitions: &'static [ColumnDefinition],
         cells: fn(View<'_>) -> Vec<Value>,
     ) -> Self {
-        Self { definitions, cells, conditions: |_| &[], order: None }
+        Self { group, kind, definitions, cells, conditions: |_| &[], order: None }
     }
 
     pub(super) fn row(&self, object: &Value, now: Timestamp) -> Row {

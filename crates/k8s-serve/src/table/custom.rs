@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::definitions::{AGE, NAME};
 use super::jsonpath::JsonPath;
 use super::text::age_of;
-use super::{ColumnDefinition, ColumnType};
+use super::{ColumnDefinition, ColumnType, go};
 
 /// The columns of a version of a CustomResourceDefinition.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ impl From<PrinterColumn> for ColumnDefinition {
 /// A value as a cell of a type; `null` if it cannot be one.
 fn cell(column_type: ColumnType, value: &Value, now: Timestamp) -> Value {
     match column_type {
-        ColumnType::String => Value::String(written(value)),
+        ColumnType::String => Value::String(go::text(value)),
         ColumnType::Boolean if value.is_boolean() => value.clone(),
         ColumnType::Integer => match (value.as_i64(), value.as_f64()) {
             (Some(integer), _) => Value::from(integer),
@@ -99,7 +99,16 @@ fn cell(column_type: ColumnType, value: &Value, now: Timestamp) -> Value {
             (None, Some(number)) => Value::from(number as i64),
             (None, None) => Value::Null,
         },
-        ColumnType::Number => value.as_f64().map_or(Value::Null, Value::from),
+        // Go writes whole numbers without a fraction.
+        ColumnType::Number => match value.as_f64() {
+            Some(number) if number.fract() == 0.0 && number.abs() < 1e15 =>
+            {
+                #[expect(clippy::cast_possible_truncation, reason = "it is whole and small")]
+                Value::from(number as i64)
+            }
+            Some(number) => Value::from(number),
+            None => Value::Null,
+        },
         ColumnType::Date => match value.as_str() {
             Some(text) if text.is_empty() || text.parse::<Timestamp>().is_ok() => {
                 Value::from(age_of(text, now))
@@ -108,14 +117,5 @@ fn cell(column_type: ColumnType, value: &Value, now: Timestamp) -> Value {
             None => Value::Null,
         },
         ColumnType::Boolean => Value::Null,
-    }
-}
-
-/// A value as text: texts as they are, anything else as JSON.
-fn written(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Null => "<nil>".to_owned(),
-        other => other.to_string(),
     }
 }

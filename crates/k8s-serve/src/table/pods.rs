@@ -1,4 +1,4 @@
-//! Pods.
+//! Pods and their templates.
 
 use std::cmp::max;
 
@@ -8,10 +8,14 @@ use serde_json::Value;
 use super::RowCondition;
 use super::built_in::{BuiltIn, cells};
 use super::definitions;
+use super::selector::{containers, labels};
 use super::text::{between, human_duration, parse_time};
 use super::view::View;
 
-pub(super) static POD: BuiltIn = BuiltIn { conditions, ..BuiltIn::new(&definitions::POD, cells) };
+pub(super) static KINDS: [BuiltIn; 2] = [
+    BuiltIn { conditions, ..BuiltIn::new("", "Pod", &definitions::POD, pod) },
+    BuiltIn::new("", "PodTemplate", &definitions::POD_TEMPLATE, pod_template),
+];
 
 static SUCCEEDED: [RowCondition; 1] = [RowCondition {
     condition_type: "Completed",
@@ -34,10 +38,11 @@ fn conditions(pod: View<'_>) -> &'static [RowCondition] {
     }
 }
 
-fn cells(pod: View<'_>) -> Vec<Value> {
+fn pod(pod: View<'_>) -> Vec<Value> {
     let summary = Summary::of(pod);
     let ready = format!("{}/{}", summary.ready, summary.containers);
-    let address = pod.list("status.podIPs").next().map_or("", |it| it.text("ip"));
+    let first = || pod.list("status.podIPs").next().map_or("", |it| it.text("ip"));
+    let address = Some(pod.text("status.podIP")).filter(|it| !it.is_empty()).unwrap_or_else(first);
     cells![
         pod.name(),
         ready,
@@ -49,6 +54,11 @@ fn cells(pod: View<'_>) -> Vec<Value> {
         pod.text_or("status.nominatedNodeName", "<none>"),
         readiness_gates(pod),
     ]
+}
+
+fn pod_template(it: View<'_>) -> Vec<Value> {
+    let (names, images) = containers(it, "template.spec");
+    cells![it.name(), names, images, labels(it.map("template.metadata.labels"))]
 }
 
 /// What the containers of a Pod add up to.
@@ -85,56 +95,47 @@ impl Summary {
         if pod.list("status.conditions").any(is_gated) {
             "SchedulingGated".clone_into(&mut summary.reason);
         }
-        let is_initializing = summary.add_init_containers(pod);
-        if !is_initializing || is_true(pod, "Initialized") {
+        let (is_initialized, of_sidecars) = summary.add_init_containers(pod);
+        if is_initialized || pod.is_true("Initialized") {
+            // Restarts of init containers that are done do not matter any more.
+            summary.restarts = of_sidecars;
             summary.add_containers(pod);
         }
         summary
     }
 
-    /// Counts the init containers up to the first that is not done; whether there is one.
-    fn add_init_containers(&mut self, pod: View<'_>) -> bool {
+    /// Counts the init containers up to the first that is not done. Whether all are, and the
+    /// restarts of those that go on to run beside the others.
+    fn add_init_containers(&mut self, pod: View<'_>) -> (bool, Restarts) {
         let mut of_sidecars = Restarts::default();
-        let mut initializing = None;
         for (position, status) in pod.list("status.initContainerStatuses").enumerate() {
-            let sidecar = pod
+            let is_sidecar = pod
                 .list("spec.initContainers")
                 .rfind(|it| it.text("name") == status.text("name"))
                 .is_some_and(is_sidecar);
             self.restarts.add(status);
-            if sidecar {
+            if is_sidecar {
                 of_sidecars.add(status);
             }
             let terminated = status.at("state.terminated");
             if terminated.is_some_and(|it| it.integer("exitCode") == 0) {
                 continue;
             }
-            if sidecar && status.boolean("started") {
+            if is_sidecar && status.boolean("started") {
                 self.ready += usize::from(status.boolean("ready"));
                 continue;
             }
-            let waiting = status.text("state.waiting.reason");
-            initializing = Some(match terminated {
-                Some(terminated) => ended(terminated),
-                None if !matches!(waiting, "" | "PodInitializing") => waiting.to_owned(),
-                None => format!("{position}/{}", pod.count("spec.initContainers")),
-            });
-            break;
-        }
-        match initializing {
-            Some(reason) => {
-                self.reason = format!("Init:{reason}");
-                // Sidecars are also counted with the containers, if those are shown.
-                if is_true(pod, "Initialized") {
-                    self.restarts = of_sidecars;
+            let reason = match (terminated, status.text("state.waiting.reason")) {
+                (Some(terminated), _) => ended(terminated),
+                (None, "" | "PodInitializing") => {
+                    format!("{position}/{}", pod.count("spec.initContainers"))
                 }
-                true
-            }
-            None => {
-                self.restarts = of_sidecars;
-                false
-            }
+                (None, waiting) => waiting.to_owned(),
+            };
+            self.reason = format!("Init:{reason}");
+            return (false, of_sidecars);
         }
+        (true, of_sidecars)
     }
 
     fn add_containers(&mut self, pod: View<'_>) {
@@ -214,11 +215,6 @@ fn is_ready(condition: View<'_>) -> bool {
     condition.text("type") == "Ready" && condition.text("status") == "True"
 }
 
-/// Whether the first condition of this type is true.
-fn is_true(pod: View<'_>, kind: &str) -> bool {
-    pod.condition(kind).is_some_and(|it| it.text("status") == "True")
-}
-
 /// How many of the Pod's readiness gates are open.
 fn readiness_gates(pod: View<'_>) -> String {
     let gates = pod.list("spec.readinessGates");
@@ -226,6 +222,6 @@ fn readiness_gates(pod: View<'_>) -> String {
     if total == 0 {
         return "<none>".to_owned();
     }
-    let open = gates.filter(|it| is_true(pod, it.text("conditionType"))).count();
+    let open = gates.filter(|it| pod.is_true(it.text("conditionType"))).count();
     format!("{open}/{total}")
 }

@@ -46,10 +46,12 @@ pub(super) fn age_of(then: &str, now: Timestamp) -> String {
 
 /// A time, unless it is Go's zero time.
 pub(super) fn parse_time(text: &str) -> Option<Timestamp> {
-    if text == "0001-01-01T00:00:00Z" {
-        return None;
+    match text {
+        "0001-01-01T00:00:00Z" => None,
+        // The last day that Go can write is too late for a timestamp.
+        _ if text.starts_with("9999-12-3") => Some(Timestamp::MAX),
+        _ => text.parse().ok(),
     }
-    text.parse().ok()
 }
 
 /// From `then` to `now`; no more than Go's durations can be, 292 years.
@@ -57,4 +59,31 @@ pub(super) fn between(then: Timestamp, now: Timestamp) -> SignedDuration {
     const LONGEST: SignedDuration = SignedDuration::from_nanos(i64::MAX);
     const SHORTEST: SignedDuration = SignedDuration::from_nanos(i64::MIN);
     now.duration_since(then).clamp(SHORTEST, LONGEST)
+}
+
+/// In lower case, character by character as in Go.
+pub(super) fn lower(text: &str) -> String {
+    text.chars().map(|it| it.to_lowercase().next().unwrap_or(it)).collect()
+}
+
+/// `deployments.apps`; `pods` of the group without a name.
+pub(super) fn resource_name(resource: &str, group: &str) -> String {
+    if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") }
+}
+
+/// The first three of a list, and how many more there are.
+pub(super) fn first_three<T: AsRef<str>>(list: impl Iterator<Item = T>) -> String {
+    let mut text = String::new();
+    let mut more = 0;
+    for (position, entry) in list.enumerate() {
+        match position {
+            0 => text.push_str(entry.as_ref()),
+            1 | 2 => {
+                text.push(',');
+                text.push_str(entry.as_ref());
+            }
+            _ => more += 1,
+        }
+    }
+    if more == 0 { text } else { format!("{text} + {more} more...") }
 }

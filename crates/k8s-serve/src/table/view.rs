@@ -87,6 +87,24 @@ impl<'a> View<'a> {
         self.at(path).and_then(|it| it.value.as_object())
     }
 
+    pub(super) fn annotation(self, key: &str) -> Option<&'a str> {
+        self.map("metadata.annotations").and_then(|it| it.get(key)).and_then(Value::as_str)
+    }
+
+    /// A number or text as text.
+    pub(super) fn written(self, path: &str) -> Option<String> {
+        match self.at(path)?.value {
+            Value::String(text) => Some(text.clone()),
+            Value::Number(number) => Some(number.to_string()),
+            _ => None,
+        }
+    }
+
+    /// A quantity, which is 0 if it is absent.
+    pub(super) fn quantity(self, path: &str) -> String {
+        self.written(path).unwrap_or_else(|| "0".to_owned())
+    }
+
     /// How many entries a list or map has.
     pub(super) fn count(self, path: &str) -> usize {
         match self.at(path).map(|it| it.value) {
@@ -99,6 +117,16 @@ impl<'a> View<'a> {
     /// The first of `status.conditions` of this type.
     pub(super) fn condition(self, kind: &str) -> Option<Self> {
         self.list("status.conditions").find(|it| it.text("type") == kind)
+    }
+
+    /// The last of `status.conditions` of this type.
+    pub(super) fn last_condition(self, kind: &str) -> Option<Self> {
+        self.list("status.conditions").rfind(|it| it.text("type") == kind)
+    }
+
+    /// Whether the first condition of this type is true.
+    pub(super) fn is_true(self, kind: &str) -> bool {
+        self.condition(kind).is_some_and(|it| it.text("status") == "True")
     }
 
     pub(super) fn name(self) -> &'a str {

@@ -225,8 +225,10 @@ fn unescaped(text: &str, quote: char) -> Result<String, InvalidPath> {
         }
         let escape = rest.next().ok_or(InvalidPath)?;
         let mut code = |digits: usize, radix: u32, first: Option<char>| {
-            let digits: String = first.into_iter().chain(rest.by_ref()).take(digits).collect();
-            u32::from_str_radix(&digits, radix).ok().and_then(char::from_u32)
+            let text: String = first.into_iter().chain(rest.by_ref()).take(digits).collect();
+            let is_whole = text.len() == digits && !text.starts_with('+');
+            let code = u32::from_str_radix(&text, radix).ok();
+            code.filter(|_| is_whole).and_then(char::from_u32)
         };
         let character = match escape {
             'a' => '\u{7}',

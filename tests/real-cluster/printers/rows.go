@@ -1,3 +1,0 @@
-package main
-
-func rows(args []string) error { return nil }
