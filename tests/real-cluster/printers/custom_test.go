@@ -42,9 +42,22 @@ func writeCustom(w io.Writer) error {
 	})
 }
 
+// orAge is what the server of custom resources does if a definition has no columns.
+func orAge(columns []apiextensionsv1.CustomResourceColumnDefinition) []apiextensionsv1.CustomResourceColumnDefinition {
+	if len(columns) > 0 {
+		return columns
+	}
+	return []apiextensionsv1.CustomResourceColumnDefinition{{
+		Name:        "Age",
+		Type:        "date",
+		Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"],
+		JSONPath:    ".metadata.creationTimestamp",
+	}}
+}
+
 func writeCustomRow(w io.Writer, columns []apiextensionsv1.CustomResourceColumnDefinition, document json.RawMessage) error {
 	// A path that cannot be read is reported, and the columns before it are served.
-	convertor, _ := tableconvertor.New(columns)
+	convertor, _ := tableconvertor.New(orAge(columns))
 	object := &unstructured.Unstructured{}
 	if err := object.UnmarshalJSON(document); err != nil {
 		return err
