@@ -57,7 +57,7 @@ mod selector;
 mod text;
 mod view;
 
-pub use text::human_duration;
+pub use text::{age_of, human_duration};
 
 /// A column, as `meta.k8s.io/v1` has it: it serializes as a `TableColumnDefinition`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -122,10 +122,23 @@ enum Source {
 }
 
 impl Columns {
-    /// The columns of a built-in kind, of whatever version, or name and creation time for others.
+    /// The columns of a built-in kind, of whatever version. Name and creation time are those of
+    /// built-in kinds without columns of their own, and of anything else.
     #[must_use]
     pub fn of_kind(group: &str, kind: &str) -> Self {
-        Self(Source::BuiltIn(built_in::find(group, kind).unwrap_or(&built_in::DEFAULT)))
+        Self::built_in(group, kind).unwrap_or(Self(Source::BuiltIn(&built_in::DEFAULT)))
+    }
+
+    /// The columns of a built-in kind that has its own.
+    #[must_use]
+    pub fn built_in(group: &str, kind: &str) -> Option<Self> {
+        built_in::find(group, kind).map(|it| Self(Source::BuiltIn(it)))
+    }
+
+    /// Name and age, which custom resources have unless their definitions say otherwise.
+    #[must_use]
+    pub fn name_and_age() -> Self {
+        Self(Source::Custom(Arc::new(Custom::name_and_age())))
     }
 
     /// The columns of a custom resource: name, then those that its CustomResourceDefinition has for

@@ -7,19 +7,19 @@ use anyhow::{anyhow, bail};
 use http::Request;
 use informer::{Resource, SharedInformer, SharedInformerFactory};
 use jiff::Timestamp;
+use k8s_serve::table::Columns;
 use kube::Client;
-use kube::core::DynamicObject;
 use serde::Serialize;
 use serde::ser::SerializeSeq;
 
 use crate::args::{GetArgs, GetOutput};
 use crate::connect::{Connection, ConnectionArgs};
 use crate::io::Io;
-use crate::object::{Document, Object, full_name};
+use crate::object::{Document, Object, full_name, value};
 use crate::progress::Progress;
 use crate::refused::refused;
 use crate::resolve;
-use crate::table::{PrinterColumn, TableOptions, kind_name, table};
+use crate::table::{TableOptions, kind_name, table};
 use crate::watch::Selection;
 
 /// What was got of one resource.
@@ -188,7 +188,7 @@ async fn print(
     };
     let (mut tables, mut unreadable) = (Vec::new(), Vec::new());
     for got in &found {
-        let columns = printer_columns(&connection.client, &got.resource).await;
+        let columns = columns(&connection.client, &got.resource).await;
         // One at a time: decoded they take ten times the memory.
         let rows = got.objects.iter().filter_map(|it| {
             let told = |error| {
@@ -198,7 +198,7 @@ async fn print(
                     full_name(it)
                 ));
             };
-            it.decode_as::<DynamicObject>().map_err(told).ok()
+            value(it).map_err(told).ok()
         });
         tables.push(table(&got.resource, rows, &columns, options, Timestamp::now()));
     }
@@ -268,15 +268,22 @@ fn document(value: &impl Serialize, yaml: bool) -> anyhow::Result<String> {
     Ok(String::from_utf8(text)?)
 }
 
-/// The columns of a custom resource; none if its definition cannot be read.
-async fn printer_columns(client: &Client, resource: &Resource) -> Vec<PrinterColumn> {
-    // Built-in groups are `apps`, `batch` and the like, or end in `.k8s.io`.
-    if !resource.group.contains('.') {
-        return Vec::new();
+/// The columns of a resource. Those of a custom resource whose definition cannot be read are name
+/// and age.
+async fn columns(client: &Client, resource: &Resource) -> Columns {
+    if let Some(columns) = Columns::built_in(&resource.group, &resource.kind) {
+        return columns;
     }
+    let is_ours = resource.group.is_empty() || resource.group.ends_with(".k8s.io");
     let name = resource.group_resource();
     let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
-    let Ok(request) = Request::get(path).body(Vec::new()) else { return Vec::new() };
-    let definition: Result<serde_json::Value, _> = client.request(request).await;
-    definition.map(|it| PrinterColumn::of_definition(&it, &resource.version)).unwrap_or_default()
+    let definition = match Request::get(path).body(Vec::new()) {
+        Ok(request) => client.request::<serde_json::Value>(request).await.ok(),
+        Err(_) => None,
+    };
+    match definition.and_then(|it| Columns::of_definition(&it, &resource.version)) {
+        Some(columns) => columns,
+        None if is_ours => Columns::of_kind(&resource.group, &resource.kind),
+        None => Columns::name_and_age(),
+    }
 }

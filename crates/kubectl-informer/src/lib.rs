@@ -32,7 +32,6 @@
 
 #![forbid(unsafe_code)]
 
-pub mod age;
 mod args;
 pub mod connect;
 mod demo;

@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use informer::{Deleted, Event, FieldPath, FinalState, Resource, UpdateReason};
 use jiff::Timestamp;
+use k8s_serve::table::age_of;
 use serde::Serialize;
 
-use crate::age;
 use crate::args::WatchOutput;
 use crate::object::{Object, changed_paths, full_name};
 
@@ -112,7 +112,7 @@ impl<'a> Facts<'a> {
         };
         column("version", &self.object.resource_version());
         if let Some(created) = CREATED.as_ref().and_then(|it| self.object.field(it)) {
-            column("age", &age::age_of(Some(&created), now));
+            column("age", &age_of(&created, now));
         }
         column("uid", &self.object.uid());
         let mut labels = self.object.labels();

@@ -43,7 +43,7 @@ impl Serialize for Document<'_> {
 }
 
 /// The object as the server's JSON has it, whatever its bytes are.
-fn value(object: &Object) -> Result<Value, DecodeError> {
+pub(crate) fn value(object: &Object) -> Result<Value, DecodeError> {
     let mut json = Vec::new();
     object.write_json(&mut json)?;
     Wire::json(&json).decode()

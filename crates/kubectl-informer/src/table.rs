@@ -1,23 +1,12 @@
-//! Tables of objects, as `kubectl get` prints them.
-//!
-//! Common kinds have kubectl's columns; custom resources have those that their definition names
-//! ([`PrinterColumn`]); anything else has name and age.
+//! Tables of objects, as `kubectl get` prints them. The columns and cells are those of
+//! [`k8s_serve::table`].
 
 use std::borrow::Borrow;
 
 use informer::Resource;
 use jiff::Timestamp;
-use kube::core::DynamicObject;
-
-use crate::age;
-
-mod kinds;
-mod pods;
-mod printer;
-mod row;
-
-pub use printer::PrinterColumn;
-pub(crate) use row::Row;
+use k8s_serve::table::{ColumnDefinition, ColumnType, Columns};
+use serde_json::Value;
 
 /// How a table looks.
 #[derive(Debug, Clone, Copy, Default)]
@@ -32,81 +21,47 @@ pub struct TableOptions {
     pub no_headers: bool,
 }
 
-/// One column of a kind.
-pub(crate) struct Column {
-    header: &'static str,
-    /// Only in wide tables.
-    wide: bool,
-    cell: fn(&Row<'_>) -> String,
-}
-
-impl Column {
-    const fn new(header: &'static str, cell: fn(&Row<'_>) -> String) -> Self {
-        Self { header, wide: false, cell }
-    }
-
-    const fn wide(header: &'static str, cell: fn(&Row<'_>) -> String) -> Self {
-        Self { header, wide: true, cell }
-    }
-}
-
 /// The table of `objects` of one resource, lines ending in a newline. Each is let go once its line
-/// is made. `printer` are the columns that a custom resource's definition names. `now` is what ages
-/// count from.
+/// is made. `now` is what ages count from.
 #[must_use]
-pub fn table(
+pub fn table<V: Borrow<Value>>(
     resource: &Resource,
-    objects: impl IntoIterator<Item: Borrow<DynamicObject>>,
-    printer: &[PrinterColumn],
+    objects: impl IntoIterator<Item = V>,
+    columns: &Columns,
     options: TableOptions,
     now: Timestamp,
 ) -> String {
-    let columns = kinds::columns(resource);
     let with_namespace = options.with_namespace && resource.namespaced;
+    let definitions = columns.definitions();
+    let is_shown = |it: &ColumnDefinition| options.wide || it.priority == 0;
     let mut lines = Vec::new();
     if !options.no_headers {
-        let mut headers: Vec<String> = Vec::new();
-        if with_namespace {
-            headers.push("NAMESPACE".to_owned());
-        }
-        headers.push("NAME".to_owned());
-        match columns {
-            Some(columns) => {
-                let shown = columns.iter().filter(|it| options.wide || !it.wide);
-                headers.extend(shown.map(|it| it.header.to_owned()));
-            }
-            None if !printer.is_empty() => {
-                headers
-                    .extend(printer::shown(printer, options.wide).map(|it| it.name.to_uppercase()));
-            }
-            None => headers.push("AGE".to_owned()),
-        }
-        lines.push(headers);
+        let names = definitions.iter().filter(|it| is_shown(it)).map(|it| it.name.to_uppercase());
+        lines.push(
+            with_namespace.then(|| "NAMESPACE".to_owned()).into_iter().chain(names).collect(),
+        );
     }
-    for object in objects {
-        let object: &DynamicObject = object.borrow();
-        let row = Row::new(object, now);
-        let mut cells = Vec::new();
-        if with_namespace {
-            cells.push(object.metadata.namespace.clone().unwrap_or_default());
+    let is_name =
+        |it: &ColumnDefinition| it.format == "name" && it.column_type == ColumnType::String;
+    let prefixed = definitions.iter().position(is_name).filter(|_| options.with_kind);
+    let mut line = |object: &Value| {
+        let mut cells = columns.row(object, now).cells;
+        if let Some(name) = prefixed.and_then(|it| cells.get_mut(it)) {
+            *name = format!("{}/{}", kind_name(resource), shown(name)).into();
         }
-        let name = object.metadata.name.clone().unwrap_or_default();
-        cells.push(if options.with_kind {
-            format!("{}/{name}", kind_name(resource))
-        } else {
-            name
-        });
-        match columns {
-            Some(columns) => {
-                let shown = columns.iter().filter(|it| options.wide || !it.wide);
-                cells.extend(shown.map(|it| (it.cell)(&row)));
-            }
-            None if !printer.is_empty() => {
-                cells.extend(printer::shown(printer, options.wide).map(|it| it.cell(&row)));
-            }
-            None => cells.push(row.age()),
+        let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
+        let namespace = with_namespace.then(|| namespace.to_owned());
+        // There may be more cells than columns.
+        let cells = definitions.iter().zip(&cells).filter(|it| is_shown(it.0));
+        lines.push(namespace.into_iter().chain(cells.map(|it| shown(it.1))).collect());
+    };
+    match columns.order() {
+        None => objects.into_iter().for_each(|it| line(it.borrow())),
+        Some(order) => {
+            let mut objects: Vec<V> = objects.into_iter().collect();
+            objects.sort_by(|one, other| order(one.borrow(), other.borrow()));
+            objects.iter().for_each(|it| line(it.borrow()));
         }
-        lines.push(cells);
     }
     aligned(&lines)
 }
@@ -118,41 +73,51 @@ pub fn kind_name(resource: &Resource) -> String {
     if resource.group.is_empty() { kind } else { format!("{kind}.{}", resource.group) }
 }
 
-/// Columns as wide as their widest cell and three spaces apart.
+/// A cell as text. What comes from the server cannot move the cursor or start a new line.
+fn shown(cell: &Value) -> String {
+    let text = match cell {
+        Value::Null => return String::new(),
+        Value::String(text) => text,
+        other => return other.to_string(),
+    };
+    let (line, is_cut) = match text.find(['\n', '\r', '\u{c}']) {
+        Some(end) => (&text[..end], true),
+        None => (text.as_str(), false),
+    };
+    let mut shown = String::new();
+    for character in line.chars() {
+        match character {
+            '\u{1b}' => shown.push_str("^["),
+            character if character.is_control() => shown.push(' '),
+            character => shown.push(character),
+        }
+    }
+    if is_cut {
+        shown.push_str("...");
+    }
+    shown
+}
+
+/// Columns as wide as their widest cell and three spaces apart, and of six characters at least.
 fn aligned(lines: &[Vec<String>]) -> String {
     let columns = lines.iter().map(Vec::len).max().unwrap_or_default();
     let width = |column: usize| {
-        lines.iter().filter_map(|it| it.get(column)).map(|it| it.chars().count()).max()
+        let cells = lines.iter().filter_map(|it| it.get(column));
+        cells.map(|it| it.chars().count() + 3).max().unwrap_or_default().max(6)
     };
-    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or_default()).collect();
+    let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = String::new();
     for line in lines {
-        let start = text.len();
-        for (cell, width) in line.iter().zip(&widths) {
-            // What comes from the server cannot move the cursor or start a new line.
-            let cell: String =
-                cell.chars().map(|it| if it.is_control() { ' ' } else { it }).collect();
-            text.push_str(&cell);
-            text.extend(std::iter::repeat_n(' ', width + 3 - cell.chars().count()));
+        for (position, (cell, width)) in line.iter().zip(&widths).enumerate() {
+            text.push_str(cell);
+            // Only the last cell needs nothing after it.
+            if position + 1 < line.len() {
+                text.extend(std::iter::repeat_n(' ', width - cell.chars().count()));
+            }
         }
-        let end = start + text[start..].trim_end().len();
-        text.truncate(end);
         text.push('\n');
     }
     text
-}
-
-/// `<none>` for nothing.
-pub(crate) fn or_none(text: String) -> String {
-    if text.is_empty() { "<none>".to_owned() } else { text }
-}
-
-impl Row<'_> {
-    /// How old the object is.
-    pub(crate) fn age(&self) -> String {
-        let created = self.object.metadata.creation_timestamp.as_ref();
-        created.map_or_else(|| "<unknown>".to_owned(), |it| age::age(it.0, self.now))
-    }
 }
 
 #[cfg(test)]

@@ -48,11 +48,13 @@ impl Custom {
             custom.paths.push(path);
             custom.definitions.push(column.into());
         }
-        if columns.is_empty() {
-            custom.definitions.push(ColumnDefinition { column_type: ColumnType::Date, ..AGE });
-            custom.paths.push(JsonPath::of_fields(["metadata", "creationTimestamp"]));
-        }
-        Some(custom)
+        Some(if columns.is_empty() { Self::name_and_age() } else { custom })
+    }
+
+    pub(super) fn name_and_age() -> Self {
+        let age = ColumnDefinition { column_type: ColumnType::Date, ..AGE };
+        let path = JsonPath::of_fields(["metadata", "creationTimestamp"]);
+        Self { definitions: vec![NAME, age], paths: vec![path] }
     }
 
     pub(super) fn definitions(&self) -> &[ColumnDefinition] {

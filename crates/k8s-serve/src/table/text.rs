@@ -36,8 +36,10 @@ pub fn human_duration(duration: SignedDuration) -> String {
     }
 }
 
-/// How long before `now` an RFC 3339 time was; `<unknown>` if it is none, or Go's zero time.
-pub(super) fn age_of(then: &str, now: Timestamp) -> String {
+/// How long before `now` an RFC 3339 time was, as kubectl shows it; `<unknown>` if it is none, or
+/// Go's zero time.
+#[must_use]
+pub fn age_of(then: &str, now: Timestamp) -> String {
     match parse_time(then) {
         Some(then) => human_duration(between(then, now)),
         None => "<unknown>".to_owned(),
@@ -86,4 +88,49 @@ pub(super) fn first_three<T: AsRef<str>>(list: impl Iterator<Item = T>) -> Strin
         }
     }
     if more == 0 { text } else { format!("{text} + {more} more...") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounded_as_kubectl_rounds() {
+        for (seconds, expected) in [
+            (-5, "<invalid>"),
+            (-1, "0s"),
+            (0, "0s"),
+            (119, "119s"),
+            (120, "2m"),
+            (121, "2m1s"),
+            (599, "9m59s"),
+            (600, "10m"),
+            (3 * 3600, "3h"),
+            (3 * 3600 + 61, "3h1m"),
+            (8 * 3600 + 60, "8h"),
+            (2 * 86_400, "2d"),
+            (2 * 86_400 + 3600, "2d1h"),
+            (8 * 86_400 + 3600, "8d"),
+            (2 * 365 * 86_400 + 86_400, "2y1d"),
+            (9 * 365 * 86_400, "9y"),
+        ] {
+            assert_eq!(human_duration(SignedDuration::from_secs(seconds)), expected, "{seconds}");
+        }
+    }
+
+    #[test]
+    fn no_time_is_unknown() {
+        let now = Timestamp::UNIX_EPOCH;
+        assert_eq!(age_of("", now), "<unknown>");
+        assert_eq!(age_of("yesterday", now), "<unknown>");
+        assert_eq!(age_of("0001-01-01T00:00:00Z", now), "<unknown>");
+        assert_eq!(age_of("1970-01-01T00:00:00Z", now), "0s");
+    }
+
+    #[test]
+    fn a_list_tells_how_much_more_there_is() {
+        assert_eq!(first_three([""; 0].iter()), "");
+        assert_eq!(first_three(["a", "b", "c"].iter()), "a,b,c");
+        assert_eq!(first_three(["a", "b", "c", "d", "e"].iter()), "a,b,c + 2 more...");
+    }
 }

@@ -1,6 +1,7 @@
 use informer::Resource;
 use informer_testkit::generate;
 use k8s_protobuf::encode;
+use k8s_serve::table::Columns;
 use serde_json::{Value, json};
 
 use super::*;
@@ -49,13 +50,14 @@ fn objects_in_protobuf_have_the_json_and_the_table_of_those_in_json() {
         (resource("", "nodes", "Node"), generate::nodes(3).collect()),
     ] {
         let values: Vec<Value> = text.iter().map(|it| serde_json::from_str(it).unwrap()).collect();
+        let columns = Columns::of_kind(&resource.group, &resource.kind);
         let [in_json, in_protobuf] = [0, 1].map(|form| {
             let objects = values.iter().map(|it| {
                 let object = &both(it)[form];
                 assert!(value(object).unwrap() == *it, "{object:?}");
-                object.decode_as::<DynamicObject>().unwrap()
+                value(object).unwrap()
             });
-            table(&resource, objects, &[], wide, now)
+            table(&resource, objects, &columns, wide, now)
         });
         assert_eq!(in_json, in_protobuf);
     }
