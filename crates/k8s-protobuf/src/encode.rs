@@ -135,57 +135,67 @@ pub fn list(
     items: &[impl AsRef<[u8]>],
     out: &mut Vec<u8>,
 ) -> Result<(), Error> {
-    list_head(kind, metadata, items.iter().map(|item| item.as_ref().len()), out)?;
-    items.iter().for_each(|item| list_item(item.as_ref(), out));
-    list_tail(out);
+    let list = ListParts::new(kind, metadata, items.iter().map(|item| item.as_ref().len()))?;
+    out.extend_from_slice(&list.head);
+    items.iter().for_each(|item| list.item(item.as_ref(), out));
+    out.extend_from_slice(&list.tail);
     Ok(())
 }
 
-/// Appends the part of a list before its first item to `out`, given the lengths of all items. It is
-/// followed by as many [`list_item`]s, and [`list_tail`].
-///
-/// # Errors
-/// When the kind is not that of a list, or the metadata do not fit their type. `out` is then as it
-/// was before.
-pub fn list_head(
-    kind: Kind,
-    metadata: &Value,
-    items: impl IntoIterator<Item = usize>,
-    out: &mut Vec<u8>,
-) -> Result<(), Error> {
-    let fields = kind.message().fields;
-    let [first, second, ..] = fields else { return Err(malformed("no kind of list")) };
-    if first.name != "metadata" || (second.name, second.number) != ("items", ITEMS) {
-        return Err(malformed("no kind of list"));
+/// What stands around the items of a list: for lists that are written while they are read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListParts {
+    /// What comes before the first item.
+    pub head: Vec<u8>,
+    /// What comes after the last item.
+    pub tail: Vec<u8>,
+    /// The number of the field that holds the items.
+    items: u32,
+}
+
+impl ListParts {
+    /// The parts of a list of this kind whose items have these lengths: as many [items](Self::item)
+    /// have to be written.
+    ///
+    /// # Errors
+    /// When the kind is not that of a list, or the metadata do not fit their type.
+    pub fn new(
+        kind: Kind,
+        metadata: &Value,
+        lengths: impl IntoIterator<Item = usize>,
+    ) -> Result<Self, Error> {
+        let [first, second, ..] = kind.message().fields else {
+            return Err(malformed("no kind of list"));
+        };
+        // Fields are written by their numbers, and not all kinds have the metadata first.
+        let (before, items) = match (first.name, second.name) {
+            ("metadata", "items") => (true, second),
+            ("items", "metadata") => (false, first),
+            _ => return Err(malformed("no kind of list")),
+        };
+        let items = u32::from(items.number);
+        let mut own = Vec::with_capacity(64);
+        message::field(if before { first } else { second }, Some(metadata), &mut own)?;
+        let lengths = lengths.into_iter().map(|length| 1 + varint_length(length) + length);
+        let mut types = Vec::with_capacity(64);
+        put_bytes(1, kind.api_version().as_bytes(), &mut types);
+        put_bytes(2, kind.name().as_bytes(), &mut types);
+        let (mut head, mut tail) = (MAGIC.to_vec(), Vec::new());
+        put_bytes(1, &types, &mut head);
+        put_varint(2 << 3 | 2, &mut head);
+        put_varint((own.len() + lengths.sum::<usize>()) as u64, &mut head);
+        if before { &mut head } else { &mut tail }.extend_from_slice(&own);
+        // Go writes these two fields of the envelope even if they are empty.
+        put_bytes(3, b"", &mut tail);
+        put_bytes(4, b"", &mut tail);
+        Ok(Self { head, tail, items })
     }
-    let mut head = Vec::with_capacity(64);
-    message::field(first, Some(metadata), &mut head)?;
-    let items: usize = items.into_iter().map(|length| 1 + varint_length(length) + length).sum();
-    let mut types = Vec::with_capacity(64);
-    put_bytes(1, kind.api_version().as_bytes(), &mut types);
-    put_bytes(2, kind.name().as_bytes(), &mut types);
-    out.extend_from_slice(&MAGIC);
-    put_bytes(1, &types, out);
-    put_varint(2 << 3 | 2, out);
-    put_varint((head.len() + items) as u64, out);
-    out.extend_from_slice(&head);
-    Ok(())
-}
 
-/// Appends one item of a list: its message, see [`message`](fn@message).
-pub fn list_item(message: &[u8], out: &mut Vec<u8>) {
-    put_bytes(ITEMS.into(), message, out);
+    /// Appends one item: its message, see [`message`](fn@message).
+    pub fn item(&self, message: &[u8], out: &mut Vec<u8>) {
+        put_bytes(self.items, message, out);
+    }
 }
-
-/// Appends the part of a list after its last item.
-pub fn list_tail(out: &mut Vec<u8>) {
-    // Go writes these two fields of the envelope even if they are empty.
-    put_bytes(3, b"", out);
-    put_bytes(4, b"", out);
-}
-
-/// The field of any list that holds its items.
-const ITEMS: u8 = 2;
 
 fn varint_length(value: usize) -> usize {
     let bits = (usize::BITS - value.leading_zeros()).max(1);

@@ -31,7 +31,17 @@ fn nothing_is_left_of_an_object_that_cannot_be_written() {
 
 #[test]
 fn a_list_in_parts_is_the_list_at_once() {
-    let pods = Kind::of("v1", "PodList").unwrap();
+    // The items of the last kind come before the metadata.
+    for (api_version, kind) in [
+        ("v1", "PodList"),
+        ("meta.k8s.io/v1", "PartialObjectMetadataList"),
+        ("meta.k8s.io/v1beta1", "PartialObjectMetadataList"),
+    ] {
+        a_list_of(Kind::of(api_version, kind).unwrap());
+    }
+}
+
+fn a_list_of(pods: Kind) {
     let names: Vec<String> = (0..40).map(|number| "x".repeat(number * 10)).collect();
     let objects: Vec<_> =
         names.iter().map(|name| json!({ "metadata": { "name": name } })).collect();
@@ -47,8 +57,7 @@ fn a_list_in_parts_is_the_list_at_once() {
     let mut list = Vec::new();
     encode::list(pods, &metadata, &items, &mut list).unwrap();
     // The same from JSON.
-    let object =
-        json!({ "apiVersion": "v1", "kind": "PodList", "metadata": metadata, "items": objects });
+    let object = json!({ "apiVersion": pods.api_version(), "kind": pods.name(), "metadata": metadata, "items": objects });
     let mut written = Vec::new();
     encode::object(&object, &mut written).unwrap();
     assert!(list == written);

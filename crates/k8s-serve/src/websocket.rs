@@ -150,9 +150,9 @@ mod tests {
     use crate::status::Status;
 
     fn request(pairs: &[(&'static str, &str)]) -> HeaderMap {
-        let pairs = pairs.iter().map(|(name, value)| {
-            (header::HeaderName::from_static(name), value.parse().unwrap())
-        });
+        let pairs = pairs
+            .iter()
+            .map(|(name, value)| (header::HeaderName::from_static(name), value.parse().unwrap()));
         pairs.collect()
     }
 

@@ -19,7 +19,7 @@ pub(super) fn content(bytes: &[u8], out: &mut Vec<u8>) {
         None => marks(padded(bytes).to_le_bytes()),
     };
     if marks & each(0x80) != 0 {
-        escaped(lossy(bytes).as_bytes(), out);
+        escaped(&lossy(bytes), out);
     } else {
         out.extend_from_slice(bytes);
     }
@@ -43,11 +43,17 @@ pub(super) fn is_plain(bytes: &[u8; WINDOW], count: usize) -> bool {
     };
     // All bytes are looked at: vector instructions take sixteen at a time, without jumps.
     let special = |byte: u8| {
-        u8::from(byte < 0x20) | u8::from(byte >= 0x80) | u8::from(byte == b'"' || byte == b'\\')
+        u8::from(byte < 0x20)
+            | u8::from(byte >= 0x80)
+            | u8::from(byte == b'"' || byte == b'\\' || byte == b'&')
+            | u8::from(byte & ANGLES == b'<')
     };
     bytes.iter().zip(counted).fold(0, |found, (byte, counted)| found | (special(*byte) & counted))
         == 0
 }
+
+/// The bits that `<` and `>` have in common with each other and with no other byte.
+const ANGLES: u8 = !(b'<' ^ b'>');
 
 const fn each(byte: u8) -> u64 {
     u64::from_le_bytes([byte; 8])
@@ -59,11 +65,14 @@ const fn each(byte: u8) -> u64 {
 fn marks(bytes: [u8; 8]) -> u64 {
     let bytes = u64::from_le_bytes(bytes);
     let (quote, backslash) = (bytes ^ each(b'"'), bytes ^ each(b'\\'));
+    let (ampersand, angle) = (bytes ^ each(b'&'), (bytes & each(ANGLES)) ^ each(b'<'));
     // If all are ASCII, the subtraction sets the highest bit of the first byte that is less.
     bytes
         | bytes.wrapping_sub(each(0x20))
         | quote.wrapping_sub(each(1))
         | backslash.wrapping_sub(each(1))
+        | ampersand.wrapping_sub(each(1))
+        | angle.wrapping_sub(each(1))
 }
 
 /// The bytes of a text of up to seven, in any order and some of them twice; digits fill the rest.
@@ -82,28 +91,35 @@ fn padded(bytes: &[u8]) -> u64 {
     }
 }
 
+/// Escapes what JSON does not allow in texts, and what Go escapes for the sake of HTML and
+/// JavaScript.
 #[cold]
-fn escaped(bytes: &[u8], out: &mut Vec<u8>) {
-    let mut rest = bytes;
-    while let Some(at) =
-        rest.iter().position(|byte| *byte < 0x20 || *byte == b'"' || *byte == b'\\')
-    {
-        out.extend_from_slice(&rest[..at]);
-        match rest[at] {
-            byte @ (b'"' | b'\\') => out.extend_from_slice(&[b'\\', byte]),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            b'\r' => out.extend_from_slice(b"\\r"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            byte => {
-                out.extend_from_slice(b"\\u00");
-                out.extend(
-                    [byte >> 4, byte & 15].map(|digit| b"0123456789abcdef"[usize::from(digit)]),
-                );
+fn escaped(text: &str, out: &mut Vec<u8>) {
+    let is_special =
+        |c: char| c < ' ' || matches!(c, '"' | '\\' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}');
+    let mut rest = text;
+    while let Some(at) = rest.find(is_special) {
+        let (plain, special) = rest.split_at(at);
+        out.extend_from_slice(plain.as_bytes());
+        let mut characters = special.chars();
+        match characters.next() {
+            Some(byte @ ('"' | '\\')) => out.extend_from_slice(&[b'\\', byte as u8]),
+            Some('\n') => out.extend_from_slice(b"\\n"),
+            Some('\r') => out.extend_from_slice(b"\\r"),
+            Some('\t') => out.extend_from_slice(b"\\t"),
+            Some('\u{8}') => out.extend_from_slice(b"\\b"),
+            Some('\u{c}') => out.extend_from_slice(b"\\f"),
+            Some(other) => {
+                let code = u32::from(other);
+                let digits = [code >> 12, code >> 8, code >> 4, code];
+                out.extend_from_slice(b"\\u");
+                out.extend(digits.map(|it| b"0123456789abcdef"[(it & 15) as usize]));
             }
+            None => {}
         }
-        rest = &rest[at + 1..];
+        rest = characters.as_str();
     }
-    out.extend_from_slice(rest);
+    out.extend_from_slice(rest.as_bytes());
 }
 
 pub(super) fn integer(value: i64, out: &mut Vec<u8>) {

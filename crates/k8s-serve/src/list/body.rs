@@ -6,7 +6,8 @@ use bytes::Bytes;
 use futures_util::stream;
 use http::Response;
 use jiff::Timestamp;
-use k8s_protobuf::{Kind, encode};
+use k8s_protobuf::Kind;
+use k8s_protobuf::encode::ListParts;
 use serde_json::json;
 
 use super::{FormKind, Object, Page, Scan, Snapshot, WriteError, Writer};
@@ -42,7 +43,7 @@ struct Writing<S: Snapshot> {
 /// What stands around the items.
 enum Parts {
     Json { tail: String },
-    Protobuf,
+    Protobuf(ListParts),
 }
 
 /// Answers with a list.
@@ -60,7 +61,8 @@ pub(super) async fn respond<S: Snapshot>(
             (head, Parts::Json { tail })
         }
         FormKind::Protobuf { list, .. } => {
-            (protobuf_head(&writer, list, &items, page).await?, Parts::Protobuf)
+            let mut parts = protobuf_parts(&writer, list, &items, page).await?;
+            (std::mem::take(&mut parts.head), Parts::Protobuf(parts))
         }
     };
     let (scan, ready) = match items {
@@ -99,7 +101,7 @@ impl<S: Snapshot> Writing<S> {
                 None => {
                     match &self.parts {
                         Parts::Json { tail } => out.extend_from_slice(tail.as_bytes()),
-                        Parts::Protobuf => encode::list_tail(&mut out),
+                        Parts::Protobuf(list) => out.extend_from_slice(&list.tail),
                     }
                     return Ok((out.into(), true));
                 }
@@ -113,15 +115,15 @@ impl<S: Snapshot> Writing<S> {
     }
 
     fn item(&mut self, out: &mut Vec<u8>, object: &S::Object) -> Result<(), WriteError> {
-        match self.parts {
+        match &self.parts {
             Parts::Json { .. } => {
                 if std::mem::replace(&mut self.started, true) {
                     out.push(b',');
                 }
                 self.writer.item(out, object, self.now)
             }
-            Parts::Protobuf => {
-                encode::list_item(&self.writer.message(object)?, out);
+            Parts::Protobuf(list) => {
+                list.item(&self.writer.message(object)?, out);
                 Ok(())
             }
         }
@@ -177,13 +179,13 @@ fn around(writer: &Writer, page: &Page) -> (Vec<u8>, String) {
     (head.into_bytes(), tail)
 }
 
-/// What stands before the items in protobuf: the lengths of all of them, too.
-async fn protobuf_head<S: Snapshot>(
+/// What stands around the items in protobuf: before them, the length of all of them, too.
+async fn protobuf_parts<S: Snapshot>(
     writer: &Writer,
     list: Kind,
     items: &Items<S>,
     page: &Page,
-) -> Result<Vec<u8>, WriteError> {
+) -> Result<ListParts, WriteError> {
     let mut lengths = Vec::new();
     let mut measure = |objects: &[S::Object]| {
         for object in objects {
@@ -208,7 +210,5 @@ async fn protobuf_head<S: Snapshot>(
         "continue": page.token,
         "remainingItemCount": page.remaining,
     });
-    let mut head = Vec::new();
-    encode::list_head(list, &metadata, lengths, &mut head)?;
-    Ok(head)
+    Ok(ListParts::new(list, &metadata, lengths)?)
 }

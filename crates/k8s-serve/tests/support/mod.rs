@@ -7,14 +7,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use http_body_util::BodyExt;
 use informer_core::ObjectKey;
 use informer_core::wire::{Encoding, FieldPath, ObjectHead, Wire, WireObject};
+use jiff::Timestamp;
 use k8s_protobuf::{Kind, encode};
 use k8s_serve::{
-    At, Backend, Change, Discovery, DiscoveryPath, Feed, FeedEnd, Object, ReadError, Resource,
-    ResourcePath, Snapshot,
+    At, Backend, Change, Discovery, DiscoveryPath, Feed, FeedEnd, Object, ReadError, ReadOptions,
+    ReadSide, Resource, ResourcePath, Route, Snapshot,
 };
 use serde_json::Value;
 
@@ -31,13 +32,23 @@ pub(crate) struct Plain {
 
 impl Plain {
     pub(crate) fn json(object: &Value) -> Self {
-        Self::new(Bytes::from(object.to_string()).into())
+        Self::text(object.to_string().as_bytes())
+    }
+
+    pub(crate) fn text(json: &[u8]) -> Self {
+        Self::new(Bytes::copy_from_slice(json).into())
     }
 
     pub(crate) fn protobuf(kind: Kind, object: &Value) -> Self {
         let mut message = Vec::new();
         encode::message(kind, object, &mut message).unwrap();
         Self::new(WireObject { encoding: Encoding::Protobuf(kind), bytes: message.into() })
+    }
+
+    /// The same, cut short.
+    pub(crate) fn broken(mut self) -> Self {
+        self.wire.bytes.truncate(self.wire.bytes.len() - 1);
+        self
     }
 
     fn new(wire: WireObject) -> Self {
@@ -76,21 +87,84 @@ impl Object for Plain {
     }
 }
 
-/// A collection that never changes.
+/// A collection that never changes but for what watches are told.
 #[derive(Clone)]
 pub(crate) struct Fixed {
     pub(crate) resource: Arc<Resource>,
     pub(crate) objects: Arc<[Plain]>,
     pub(crate) ready: bool,
+    /// What each watch is told, whatever version it starts from.
+    pub(crate) changes: Vec<Change<Plain>>,
+    /// How watches end after that; not at all if it is not said.
+    pub(crate) end: Option<FeedEnd>,
 }
 
-/// No change ever comes.
-pub(crate) struct Silence;
+impl Fixed {
+    pub(crate) fn new(resource: Resource, objects: Vec<Plain>) -> Self {
+        Self {
+            resource: Arc::new(resource),
+            objects: objects.into(),
+            ready: true,
+            changes: Vec::new(),
+            end: Some(FeedEnd::Closed),
+        }
+    }
+
+    pub(crate) fn read(self) -> ReadSide<Self> {
+        ReadSide::new(self, ReadOptions::default())
+    }
+}
+
+/// The changes of a collection.
+pub(crate) struct Told {
+    changes: Vec<Change<Plain>>,
+    end: Option<FeedEnd>,
+}
+
+/// An answer to a GET.
+pub(crate) struct Answer {
+    pub(crate) code: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) extensions: http::Extensions,
+    pub(crate) body: Bytes,
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+}
+
+/// The answer to a GET of a path with a query, with these headers.
+pub(crate) async fn get(
+    side: &ReadSide<Fixed>,
+    uri: &str,
+    headers: &[(&'static str, &str)],
+) -> Answer {
+    let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
+    let headers: HeaderMap = headers
+        .iter()
+        .map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()))
+        .collect();
+    let response = side.respond(&Route::parse(path), query, &headers).await;
+    let (parts, body) = response.into_parts();
+    let body = body.collect().await.unwrap().to_bytes();
+    Answer {
+        code: parts.status.as_u16(),
+        headers: parts.headers,
+        extensions: parts.extensions,
+        body,
+    }
+}
 
 impl Backend for Fixed {
     type Object = Plain;
     type Snapshot = Self;
-    type Feed = Silence;
+    type Feed = Told;
 
     async fn discovery(&self, _: &DiscoveryPath, _: &HeaderMap) -> Result<Discovery, ReadError> {
         Ok(Discovery::Resources(Arc::new([Arc::clone(&self.resource)])))
@@ -122,8 +196,15 @@ impl Backend for Fixed {
         Ok(VERSION)
     }
 
-    async fn feed(&self, _: &Resource, _: u64) -> Result<Silence, ReadError> {
-        Ok(Silence)
+    fn now(&self) -> Timestamp {
+        "2026-01-01T01:00:00Z".parse().unwrap()
+    }
+
+    async fn feed(&self, _: &Resource, after: u64) -> Result<Told, ReadError> {
+        match after < 2 {
+            true => Err(ReadError::Expired { current: VERSION }),
+            false => Ok(Told { changes: self.changes.clone(), end: self.end.clone() }),
+        }
     }
 }
 
@@ -153,11 +234,18 @@ impl Snapshot for Fixed {
     }
 }
 
-impl Feed for Silence {
+impl Feed for Told {
     type Object = Plain;
 
     async fn next(&mut self) -> Result<Vec<Change<Plain>>, FeedEnd> {
-        Err(FeedEnd::Closed)
+        match (self.changes.is_empty(), self.end.take()) {
+            (false, end) => {
+                self.end = end;
+                Ok(std::mem::take(&mut self.changes))
+            }
+            (true, Some(end)) => Err(end),
+            (true, None) => std::future::pending().await,
+        }
     }
 
     fn progress(&self) -> Option<u64> {

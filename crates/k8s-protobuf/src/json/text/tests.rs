@@ -28,9 +28,13 @@ fn floats_are_as_in_go() {
 }
 
 #[test]
-fn strings_are_escaped_where_json_asks_for_it() {
+fn strings_are_escaped_where_json_asks_for_it_and_go_does_it() {
     let written = text(|out| content("a\"\\\n\r\t\u{0}\u{1f}\u{7f}<>&é\u{2028}".as_bytes(), out));
-    assert_eq!(written, "a\\\"\\\\\\n\\r\\t\\u0000\\u001f\u{7f}<>&é\u{2028}");
+    assert_eq!(written, "a\\\"\\\\\\n\\r\\t\\u0000\\u001f\u{7f}\\u003c\\u003e\\u0026é\\u2028");
+    for plain in ["=", ":", ";", "\u{1c}\u{1e}", "'%$"].map(|it| it.trim_matches(char::is_control))
+    {
+        assert_eq!(text(|out| content(plain.as_bytes(), out)), plain);
+    }
     assert_eq!(text(|out| content(b"a\xc3", out)), "a\u{fffd}");
 }
 
