@@ -7,6 +7,7 @@ mod deltas;
 mod gateway;
 mod protobuf;
 mod selectors;
+mod serve;
 mod typed;
 mod wire;
 
@@ -15,5 +16,6 @@ pub use gateway::gateway_query;
 pub use informer_core::selector::{FieldSelector, LabelSelector, ParseSelectorError};
 pub use protobuf::protobuf;
 pub use selectors::selectors;
+pub use serve::{continue_tokens, reads};
 pub use typed::typed;
 pub use wire::{json_list, protobuf_list, protobuf_watch, watch};

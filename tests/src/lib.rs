@@ -4,6 +4,7 @@
 //! `cargo test -p informer-tests` runs the testkit arm and needs nothing but Rust. The real arm
 //! needs Go, openssl and curl: `INFORMER_REAL_CLUSTER=1 cargo test -p informer-tests`.
 
+pub mod assortment;
 pub mod examples;
 pub mod fixtures;
 pub mod harness;

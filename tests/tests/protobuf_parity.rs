@@ -13,15 +13,14 @@ use http::{HeaderMap, Request, StatusCode};
 use http_body_util::BodyExt;
 use informer::ObjectKey;
 use informer_testkit::Object;
-use informer_tests::fixtures::{install_widgets, pod, widget};
+use informer_tests::assortment::create_assortment;
 use informer_tests::real::RealCluster;
 use k8s_serve::{
     At, Backend, Change, Discovery, DiscoveryPath, Feed, FeedEnd, ReadError, ReadOptions, ReadSide,
     Resource, ResourcePath, Route, Snapshot,
 };
-use kube::api::PostParams;
-use kube::{Api, Client};
-use serde_json::{Value, json};
+use kube::Client;
+use serde_json::Value;
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 const METADATA: &str = "as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
@@ -158,7 +157,7 @@ async fn copy_of(client: &Client, resource: Resource, path: &str) -> anyhow::Res
 async fn the_test_kit_writes_protobuf_as_a_real_server_does() -> anyhow::Result<()> {
     let Some(cluster) = RealCluster::start().await? else { return Ok(()) };
     let client = cluster.client().await?;
-    create_objects(&client).await?;
+    create_assortment(&client).await?;
 
     let of = |group: &str, version: &str, plural: &str, kind: &str, namespaced: bool| Resource {
         namespaced,
@@ -290,66 +289,4 @@ fn frames(mut body: &[u8]) -> Vec<&[u8]> {
         body = rest;
     }
     frames
-}
-
-async fn create_objects(client: &Client) -> anyhow::Result<()> {
-    install_widgets(client).await?;
-    for name in ["one", "two"] {
-        let pods = Api::namespaced(client.clone(), "default");
-        pods.create(&PostParams::default(), &pod("default", name, &[("app", "web")])).await?;
-        let widgets = Api::namespaced(client.clone(), "default");
-        widgets.create(&PostParams::default(), &widget("default", name, &[], "red", 1)).await?;
-    }
-    let template = json!({
-        "metadata": {"labels": {"app": "web"}},
-        "spec": {
-            "restartPolicy": "OnFailure",
-            "containers": [{
-                "name": "main",
-                "image": "example",
-                "resources": {"limits": {"cpu": "500m", "memory": "1Gi"}},
-                "readinessProbe": {"httpGet": {"port": "http"}},
-                "livenessProbe": {"tcpSocket": {"port": 80}},
-            }],
-        },
-    });
-    let mut always = template.clone();
-    always["spec"]["restartPolicy"] = "Always".into();
-    for (path, object) in [
-        (
-            "/api/v1/namespaces/default/configmaps",
-            json!({
-                "data": {"b": "2", "a": "<1> & \u{fc}", "empty": ""},
-                "binaryData": {"raw": "AAEC/w=="},
-                "immutable": false,
-            }),
-        ),
-        ("/api/v1/namespaces/default/configmaps", json!({})),
-        ("/api/v1/namespaces/default/secrets", json!({"stringData": {"key": "value"}})),
-        (
-            "/api/v1/namespaces/default/services",
-            json!({"spec": {"ports": [{"port": 80, "targetPort": "http"}], "selector": {"app": "web"}}}),
-        ),
-        (
-            "/apis/apps/v1/namespaces/default/deployments",
-            json!({"spec": {"replicas": 0, "selector": {"matchLabels": {"app": "web"}}, "template": always}}),
-        ),
-        (
-            "/apis/batch/v1/namespaces/default/cronjobs",
-            json!({"spec": {"schedule": "0 0 * * *", "jobTemplate": {"spec": {"template": template}}}}),
-        ),
-        (
-            "/apis/coordination.k8s.io/v1/namespaces/default/leases",
-            json!({"spec": {"renewTime": "2026-01-02T03:04:05.678901Z", "leaseDurationSeconds": 15}}),
-        ),
-    ] {
-        let mut object = object;
-        object["metadata"] =
-            json!({"generateName": "one-", "annotations": {"z": "", "a": "\u{1f980}"}});
-        let request = Request::post(path)
-            .header(CONTENT_TYPE, "application/json")
-            .body(object.to_string().into_bytes())?;
-        client.request::<Value>(request).await.context(path)?;
-    }
-    Ok(())
 }

@@ -9,6 +9,7 @@ use tokio_util::task::TaskTracker;
 
 mod listen;
 mod service;
+mod websocket;
 mod write;
 
 pub use service::{ApiService, ConnectionError};
@@ -22,18 +23,17 @@ use k8s_serve::{ProtobufSupport, ReadOptions, ReadSide, WatchListSupport};
 
 /// An API server on a loopback port, over a [`Cluster`]. Dropping it ends everything it started.
 ///
-/// It speaks HTTP/1.1 without TLS, and JSON or Kubernetes' protobuf as `Accept` asks for, with the
-/// same bytes as a kube-apiserver: built-in kinds, the metadata of all kinds, discovery, failures.
-/// It answers discovery (single documents and aggregated), `get`, `list`, `watch`, `create`,
+/// It speaks HTTP/1.1 without TLS, watches over WebSocket, and JSON or Kubernetes' protobuf as
+/// `Accept` asks for, with the same bytes as a kube-apiserver: built-in kinds, the metadata of all
+/// kinds, tables, discovery, failures. Large answers are compressed on request. It answers discovery (single documents and aggregated), `get`, `list`, `watch`, `create`,
 /// `update`, `patch`, `delete` and `deletecollection` as a kube-apiserver 1.36 does, with the same
 /// codes, reasons and messages, for all built-in resources and for custom ones.
 ///
 /// # Simplifications
-/// Those of [`Cluster`], and: bodies of writes are JSON alone; no YAML, CBOR or gzip; `Table` is
-/// not served, clients that ask for it get the plain JSON which they accept as well; what is
-/// missing in an object that was written as JSON is not filled in with defaults, but with zeros in
-/// protobuf; strategic merge patches and server-side apply are read as merge patches (apply creates
-/// what is missing, and takes JSON only); no subresource but `status`.
+/// Those of [`Cluster`], and: bodies of writes are JSON alone; no YAML or CBOR; what is missing in
+/// an object that was written as JSON is not filled in with defaults, but with zeros in protobuf;
+/// strategic merge patches and server-side apply are read as merge patches (apply creates what is
+/// missing, and takes JSON only); no subresource but `status`.
 ///
 /// # Examples
 /// ```

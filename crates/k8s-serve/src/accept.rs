@@ -76,6 +76,10 @@ impl Negotiated {
     /// 406 if that of a list was asked for, 400 if the parameters do not fit the form.
     pub fn object(&self, parameters: &Parameters) -> Result<Form, Status> {
         match self.transform {
+            // What has no Go type is no list to an API server before it is no object.
+            Transform::MetadataList(_) if self.go_type == UNSTRUCTURED => {
+                Err(Status::new(500, "", "content is not a list"))
+            }
             Transform::MetadataList(_) => Err(not_acceptable(&format!(
                 "you requested PartialObjectMetadataList, but the requested object is not a list ({})",
                 self.go_type
@@ -351,11 +355,14 @@ impl Entry {
     }
 }
 
+/// The type of custom resources.
+const UNSTRUCTURED: &str = "*unstructured.Unstructured";
+
 /// What Go calls the type of a resource's objects within an API server: the package is that of the
 /// group.
 fn go_type(resource: &Resource) -> String {
     if resource.custom {
-        return "*unstructured.Unstructured".to_owned();
+        return UNSTRUCTURED.to_owned();
     }
     let package = match resource.group.as_str() {
         "" | "events.k8s.io" => "core",

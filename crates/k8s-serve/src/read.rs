@@ -231,6 +231,9 @@ impl<B: Backend> ReadSide<B> {
             }
             (Verb::Watch, None) => self.watch(&resource, namespace, query, headers).await,
             (Verb::List, None) => self.list(&resource, namespace, query, headers).await,
+            (_, Some(name)) if resource.custom && is_in_scope(&resource, path) => {
+                Err(Status::not_found(&resource, name).into())
+            }
             _ if resource.custom => Ok(not_found()),
             _ => Err(Status::unknown_resource().into()),
         }
@@ -290,13 +293,16 @@ impl<B: Backend> ReadSide<B> {
 
 /// Whether the path of an object fits its resource.
 fn has_object(resource: &Resource, path: &ResourcePath) -> bool {
-    let in_scope = !resource.namespaced || path.namespace.is_some();
-    in_scope
+    is_in_scope(resource, path)
         && match path.subresource.as_deref() {
             None => true,
             Some("status") => resource.has_status,
             Some(_) => false,
         }
+}
+
+fn is_in_scope(resource: &Resource, path: &ResourcePath) -> bool {
+    !resource.namespaced || path.namespace.is_some()
 }
 
 impl From<Status> for Failure {

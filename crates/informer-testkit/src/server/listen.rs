@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::websocket::Upgrades;
 use super::{ApiService, Core};
 
 /// A port that stays ours while nobody listens on it.
@@ -88,7 +89,8 @@ pub(super) async fn run(
             accepted = listener.accept() => match accepted {
                 Ok(stream) => {
                     let resets = core.faults.resets();
-                    tracker.spawn(serve(stream, Arc::clone(&core), resets, cancel.clone()));
+                    let upgrades = Upgrades { tracker: tracker.clone(), cancel: cancel.clone() };
+                    tracker.spawn(serve(stream, Arc::clone(&core), resets, upgrades));
                 }
                 // Out of file descriptors, most likely: others have to be closed first.
                 Err(_) => tokio::task::yield_now().await,
@@ -102,7 +104,7 @@ async fn serve(
     stream: TcpStream,
     core: Arc<Core>,
     mut resets: watch::Receiver<u64>,
-    cancel: CancellationToken,
+    upgrades: Upgrades,
 ) {
     // Accepted just before the socket was closed.
     let refused = *core.faults.refusing().borrow();
@@ -113,7 +115,7 @@ async fn serve(
         reset.cancel();
         return;
     }
-    let service = ApiService::new(core).on_connection(reset.clone());
+    let service = ApiService::new(core).on_connection(reset.clone(), upgrades.clone());
     let service = hyper_util::service::TowerToHyperService::new(service);
     // Outlives the selection: how it ends has to be decided before it is dropped.
     let mut serving = std::pin::pin!(
@@ -121,12 +123,13 @@ async fn serve(
             .timer(TokioTimer::new())
             .keep_alive(true)
             .serve_connection(TokioIo::new(connection), service)
+            .with_upgrades()
     );
     tokio::select! {
         // Errors are the client's going away, or ours on purpose.
         _ = &mut serving => {}
         _ = resets.changed() => reset.cancel(),
-        () = cancel.cancelled() => {}
+        () = upgrades.cancel.cancelled() => {}
     }
 }
 

@@ -12,9 +12,10 @@ use http::{HeaderMap, Method, Request, Response};
 use informer_core::wire::MediaType;
 use k8s_serve::answer::failed_watch;
 use k8s_serve::page::{NextPage, at_newest};
-use k8s_serve::{Body, Form, Parameters, ResourcePath, Route, Status, Verb, compress};
+use k8s_serve::{Body, Form, Parameters, ResourcePath, Route, Status, Verb, compress, websocket};
 use tokio_util::sync::CancellationToken;
 
+use super::websocket::Upgrades;
 use super::{Core, write};
 use crate::accept::forget_protobuf;
 use crate::faults::{Asked, Guarded, Verdict};
@@ -27,6 +28,7 @@ use crate::faults::{Asked, Guarded, Verdict};
 pub struct ApiService {
     core: Arc<Core>,
     reset: Option<CancellationToken>,
+    upgrades: Option<Upgrades>,
 }
 
 /// There is no answer: the connection was refused or reset.
@@ -62,15 +64,15 @@ impl std::error::Error for ConnectionError {
 
 impl ApiService {
     pub(super) fn new(core: Arc<Core>) -> Self {
-        Self { core, reset: None }
+        Self { core, reset: None, upgrades: None }
     }
 
-    /// For requests of a connection, which `reset` resets.
-    pub(super) fn on_connection(self, reset: CancellationToken) -> Self {
-        Self { reset: Some(reset), ..self }
+    /// For requests of a connection, which `reset` resets, and which may be upgraded.
+    pub(super) fn on_connection(self, reset: CancellationToken, upgrades: Upgrades) -> Self {
+        Self { reset: Some(reset), upgrades: Some(upgrades), ..self }
     }
 
-    async fn answer<B>(self, request: Request<B>) -> Result<Response<Body>, ConnectionError>
+    async fn answer<B>(self, mut request: Request<B>) -> Result<Response<Body>, ConnectionError>
     where
         B: http_body::Body + Send + 'static,
         B::Data: Send,
@@ -80,6 +82,7 @@ impl ApiService {
         if self.reset.is_none() && *faults.refusing().borrow() {
             return Err(ConnectionError::Refused);
         }
+        let upgrade = hyper::upgrade::on(&mut request);
         let (mut parts, body) = request.into_parts();
         let query = parts.uri.query().unwrap_or_default();
         let route = Route::parse(parts.uri.path());
@@ -165,7 +168,12 @@ impl ApiService {
             response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
         }
         match streamed {
-            true => Ok(response),
+            true => match &self.upgrades {
+                Some(upgrades) if websocket::is_requested(&accepts) => {
+                    Ok(upgrades.accept(&accepts, upgrade, response))
+                }
+                _ => Ok(response),
+            },
             false => Ok(compress(response, &accepts).await),
         }
     }

@@ -106,8 +106,8 @@ fn the_first_served_form_wins() {
             "meta.k8s.io/v1 PartialObjectMetadata",
         ),
         (&format!("application/json;{METADATA}"), "json metadata", "json metadata"),
-        (&format!("{PB};{METADATA_LIST}"), "406", "406"),
-        (&format!("{PB};{METADATA_LIST},application/json"), "406", "406"),
+        (&format!("{PB};{METADATA_LIST}"), "406", "500"),
+        (&format!("{PB};{METADATA_LIST},application/json"), "406", "500"),
     ];
     for (accept, pod, widget) in table {
         assert_eq!(object(accept, &pods(), ProtobufSupport::Served), pod, "Pod: {accept}");
@@ -197,12 +197,13 @@ fn lists_and_objects_are_told_apart_by_their_go_types() {
     for (resource, go_type) in
         [(pods(), "core.Pod"), (roles, "rbac.Role"), (widgets(), "unstructured.Unstructured")]
     {
-        assert_eq!(
-            message(&list, &resource),
-            format!(
+        let expected = match resource.custom {
+            true => "content is not a list".to_owned(),
+            false => format!(
                 "you requested PartialObjectMetadataList, but the requested object is not a list (*{go_type})"
-            )
-        );
+            ),
+        };
+        assert_eq!(message(&list, &resource), expected);
         assert_eq!(
             message(&format!("application/json;{METADATA}"), &resource),
             format!(

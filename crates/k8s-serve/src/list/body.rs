@@ -42,7 +42,11 @@ struct Writing<S: Snapshot> {
 
 /// What stands around the items.
 enum Parts {
-    Json { tail: String },
+    Json {
+        tail: String,
+        /// What stands instead of no items at all.
+        none: &'static str,
+    },
     Protobuf(ListParts),
 }
 
@@ -58,7 +62,12 @@ pub(super) async fn respond<S: Snapshot>(
         FormKind::Json(_) => {
             sort(&writer, &mut items)?;
             let (head, tail) = around(&writer, page);
-            (head, Parts::Json { tail })
+            // Go has arrays that are nil.
+            let is_nil = match writer.table() {
+                Some(table) => table.is_default(),
+                None => writer.metadata().is_some(),
+            };
+            (head, Parts::Json { tail, none: if is_nil { "null" } else { "[]" } })
         }
         FormKind::Protobuf { list, .. } => {
             let mut parts = protobuf_parts(&writer, list, &items, page).await?;
@@ -100,7 +109,11 @@ impl<S: Snapshot> Writing<S> {
                 Some(objects) => self.ready = objects.into_iter(),
                 None => {
                     match &self.parts {
-                        Parts::Json { tail } => out.extend_from_slice(tail.as_bytes()),
+                        Parts::Json { tail, none } => {
+                            let end = if self.started { "]" } else { none };
+                            out.extend_from_slice(end.as_bytes());
+                            out.extend_from_slice(tail.as_bytes());
+                        }
                         Parts::Protobuf(list) => out.extend_from_slice(&list.tail),
                     }
                     return Ok((out.into(), true));
@@ -117,9 +130,7 @@ impl<S: Snapshot> Writing<S> {
     fn item(&mut self, out: &mut Vec<u8>, object: &S::Object) -> Result<(), WriteError> {
         match &self.parts {
             Parts::Json { .. } => {
-                if std::mem::replace(&mut self.started, true) {
-                    out.push(b',');
-                }
+                out.push(if std::mem::replace(&mut self.started, true) { b',' } else { b'[' });
                 self.writer.item(out, object, self.now)
             }
             Parts::Protobuf(list) => {
@@ -156,7 +167,7 @@ fn around(writer: &Writer, page: &Page) -> (Vec<u8>, String) {
     let rest = rest.join(",");
     let comma = if rest.is_empty() { "" } else { "," };
     let metadata = format!("{{\"resourceVersion\":\"{version}\"{comma}{rest}}}");
-    let tail = "]}\n".to_owned();
+    let tail = "}\n".to_owned();
     if let Some(table) = writer.table() {
         let mut head = Vec::new();
         table.head(&mut head, &metadata, true);
@@ -167,15 +178,17 @@ fn around(writer: &Writer, page: &Page) -> (Vec<u8>, String) {
     let (api_version, kind) = match writer.metadata() {
         Some(version) => (version.api_version(), "PartialObjectMetadataList".to_owned()),
         None if resource.custom => {
-            let head = format!("{{\"apiVersion\":\"{api_version}\",\"items\":[");
+            let head = format!("{{\"apiVersion\":\"{api_version}\",\"items\":");
             let kind = &resource.kind;
-            let metadata = format!("{{{rest}{comma}\"resourceVersion\":\"{version}\"}}");
-            let tail = format!("],\"kind\":\"{kind}List\",\"metadata\":{metadata}}}\n");
+            // The token is there even if there is none.
+            let rest = if rest.is_empty() { "\"continue\":\"\"" } else { &rest };
+            let metadata = format!("{{{rest},\"resourceVersion\":\"{version}\"}}");
+            let tail = format!(",\"kind\":\"{kind}List\",\"metadata\":{metadata}}}\n");
             return (head.into_bytes(), tail);
         }
         None => (&*api_version, format!("{}List", resource.kind)),
     };
-    let head = format!("{}\"metadata\":{metadata},\"items\":[", prefix(api_version, &kind, false));
+    let head = format!("{}\"metadata\":{metadata},\"items\":", prefix(api_version, &kind, false));
     (head.into_bytes(), tail)
 }
 

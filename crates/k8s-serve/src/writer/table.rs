@@ -26,7 +26,7 @@ impl TableWriter {
         Self { columns, version, include, has_headers: true }
     }
 
-    /// Appends the table up to its first row; `metadata` is that of the list or of the object.
+    /// Appends the table up to its rows; `metadata` is that of the list or of the object.
     pub(crate) fn head(&self, out: &mut Vec<u8>, metadata: &str, has_columns: bool) {
         let columns = if has_columns {
             let text = serde_json::to_string(self.columns.definitions());
@@ -37,9 +37,15 @@ impl TableWriter {
         let api_version = self.version.api_version();
         let head = format!(
             "{{\"kind\":\"Table\",\"apiVersion\":\"{api_version}\",\"metadata\":{metadata},\
-             \"columnDefinitions\":{columns},\"rows\":["
+             \"columnDefinitions\":{columns},\"rows\":"
         );
         out.extend_from_slice(head.as_bytes());
+    }
+
+    /// Whether its kind has no columns of its own.
+    pub(crate) fn is_default(&self) -> bool {
+        let names = self.columns.definitions().iter().map(|column| &*column.name);
+        names.eq(["Name", "Created At"])
     }
 
     /// The order of the rows of a list, if it is not that of the objects.
@@ -73,6 +79,7 @@ impl TableWriter {
         now: Timestamp,
     ) -> Result<(), WriteError> {
         self.head(out, &format!("{{\"resourceVersion\":\"{version}\"}}"), has_columns);
+        out.push(b'[');
         self.row(out, writer, wire, now)?;
         out.extend_from_slice(b"]}");
         Ok(())
@@ -108,6 +115,7 @@ impl TableWriter {
     ) {
         let metadata = format!("{{\"resourceVersion\":\"{version}\"}}");
         self.head(out, &metadata, self.has_headers);
+        out.push(b'[');
         let mut object = json_value!({ "metadata": { "resourceVersion": version.to_string() } });
         if ends_initial_events {
             object["metadata"]["annotations"] = json_value!({ INITIAL_EVENTS_END: "true" });
