@@ -216,7 +216,9 @@ async fn pages(
 ) -> anyhow::Result<Option<String>> {
     let token = |answer: &Answer| {
         let list: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
-        list["metadata"]["continue"].as_str().map(str::to_owned)
+        // Lists of custom resources have a token that is empty.
+        let token = list["metadata"]["continue"].as_str().filter(|token| !token.is_empty());
+        token.map(str::to_owned)
     };
     let (mut real, now) = ask(client, first, JSON).await?;
     let mut own = copy.ask(first, JSON, now).await?;
