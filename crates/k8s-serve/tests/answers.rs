@@ -123,6 +123,9 @@ async fn json_is_as_an_api_server_writes_it() {
                 r#"{{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1beta1","metadata":{{"resourceVersion":"7","continue":"eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6Nywic3RhcnQiOiIvYVx1MDAwMCJ9","remainingItemCount":1}},"items":[{{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1beta1","metadata":{a}}}]}}"#
             ) + "\n"
         );
+        // Where Go has an array that is nil.
+        let none = get(&side, &format!("{PATH}?labelSelector=x"), &[("accept", partial)]).await;
+        assert!(none.text().ends_with("\"items\":null}\n"), "{}", none.text());
         let changed = metadata("a", "8");
         let gone = metadata("a", "1000");
         assert_eq!(
