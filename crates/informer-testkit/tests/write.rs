@@ -286,7 +286,7 @@ async fn a_definition_serves_its_resource_until_it_is_deleted() {
     assert_eq!(
         body,
         format!(
-            "{{\"apiVersion\":\"example.com/v1\",\"items\":[{{\"apiVersion\":\"example.com/v1\",\"kind\":\"Widget\",\"metadata\":{{\"creationTimestamp\":{timestamp},\"generation\":1,\"name\":\"w\",\"namespace\":\"default\",\"resourceVersion\":\"{version}\",\"uid\":\"{uid}\"}},\"spec\":{{\"color\":\"red\"}}}}],\"kind\":\"WidgetList\",\"metadata\":{{\"resourceVersion\":\"{version}\"}}}}\n"
+            "{{\"apiVersion\":\"example.com/v1\",\"items\":[{{\"apiVersion\":\"example.com/v1\",\"kind\":\"Widget\",\"metadata\":{{\"creationTimestamp\":{timestamp},\"generation\":1,\"name\":\"w\",\"namespace\":\"default\",\"resourceVersion\":\"{version}\",\"uid\":\"{uid}\"}},\"spec\":{{\"color\":\"red\"}}}}],\"kind\":\"WidgetList\",\"metadata\":{{\"continue\":\"\",\"resourceVersion\":\"{version}\"}}}}\n"
         )
     );
 
