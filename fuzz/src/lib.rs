@@ -7,7 +7,7 @@ mod deltas;
 mod gateway;
 mod protobuf;
 mod selectors;
-mod serve;
+mod tables;
 mod typed;
 mod wire;
 
@@ -16,6 +16,6 @@ pub use gateway::gateway_query;
 pub use informer_core::selector::{FieldSelector, LabelSelector, ParseSelectorError};
 pub use protobuf::protobuf;
 pub use selectors::selectors;
-pub use serve::{continue_tokens, reads};
+pub use tables::tables;
 pub use typed::typed;
 pub use wire::{json_list, protobuf_list, protobuf_watch, watch};

@@ -27,11 +27,13 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde::de::DeserializeSeed;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use built_in::BuiltIn;
 use custom::Custom;
+use keep::Kept;
 
 mod access;
 mod admission;
@@ -52,11 +54,13 @@ mod storage;
 #[rustfmt::skip]
 mod definitions;
 mod jsonpath;
+mod keep;
 mod pods;
 mod selector;
 mod text;
 mod view;
 
+pub use keep::Reader;
 pub use text::{age_of, human_duration};
 
 /// A column, as `meta.k8s.io/v1` has it: it serializes as a `TableColumnDefinition`.
@@ -190,8 +194,29 @@ impl Columns {
     ///
     /// # Errors
     /// As the deserializer has them.
+    ///
+    /// # Examples
+    /// ```
+    /// use k8s_serve::table::Columns;
+    ///
+    /// let columns = Columns::of_kind("", "Secret");
+    /// let text = r#"{"metadata": {"name": "s"}, "type": "t", "data": {"key": "AAAA"}}"#;
+    /// let object = columns.read(&mut serde_json::Deserializer::from_str(text))?;
+    /// assert_eq!(object["data"].to_string(), r#"{"key":null}"#);
+    /// assert_eq!(columns.row(&object, jiff::Timestamp::now()).cells[2], 1);
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
     pub fn read<'de, D: Deserializer<'de>>(&self, object: D) -> Result<Value, D::Error> {
-        Value::deserialize(object)
+        self.reader().deserialize(object)
+    }
+
+    /// [`read`](Self::read) as a seed, for functions that take one.
+    #[must_use]
+    pub fn reader(&self) -> Reader<'_> {
+        Reader(match &self.0 {
+            Source::BuiltIn(kind) => Kept::Of(kind.keep),
+            Source::Custom(custom) => custom.kept(),
+        })
     }
 
     /// The order in which kube-apiserver puts the rows of a list, if it is another than that of the

@@ -4,23 +4,35 @@ use serde_json::Value;
 
 use super::built_in::{BuiltIn, cells};
 use super::definitions;
+use super::keep::{Keep, keep};
 use super::selector::{containers, label_selector, labels, written};
 use super::text::{lower, resource_name};
 use super::view::View;
 
 pub(super) static KINDS: [BuiltIn; 6] = [
-    BuiltIn::new("apps", "Deployment", &definitions::DEPLOYMENT, deployment),
-    BuiltIn::new("apps", "ReplicaSet", &definitions::REPLICA_SET, replica_set),
-    BuiltIn::new("apps", "StatefulSet", &definitions::STATEFUL_SET, stateful_set),
-    BuiltIn::new("apps", "DaemonSet", &definitions::DAEMON_SET, daemon_set),
+    BuiltIn::new("apps", "Deployment", &definitions::DEPLOYMENT, deployment).keeping(&FIELDS),
+    BuiltIn::new("apps", "ReplicaSet", &definitions::REPLICA_SET, replica_set).keeping(&FIELDS),
+    BuiltIn::new("apps", "StatefulSet", &definitions::STATEFUL_SET, stateful_set).keeping(&FIELDS),
+    BuiltIn::new("apps", "DaemonSet", &definitions::DAEMON_SET, daemon_set).keeping(&FIELDS),
     BuiltIn::new("apps", "ControllerRevision", &definitions::CONTROLLER_REVISION, revision),
     BuiltIn::new(
         "",
         "ReplicationController",
         &definitions::REPLICATION_CONTROLLER,
         replication_controller,
-    ),
+    )
+    .keeping(&FIELDS),
 ];
+
+static FIELDS: Keep = keep! {
+    metadata { name namespace creationTimestamp }
+    spec { replicas selector template { spec { nodeSelector containers { name image } } } }
+    status {
+        replicas readyReplicas updatedReplicas availableReplicas
+        desiredNumberScheduled currentNumberScheduled numberReady updatedNumberScheduled
+        numberAvailable
+    }
+};
 
 const TEMPLATE: &str = "spec.template.spec";
 

@@ -4,14 +4,21 @@ use serde_json::Value;
 
 use super::built_in::{BuiltIn, cells};
 use super::definitions;
+use super::keep::{Keep, keep};
 use super::selector::{containers, label_selector};
 use super::text::{between, human_duration, parse_time};
 use super::view::View;
 
 pub(super) static KINDS: [BuiltIn; 2] = [
-    BuiltIn::new("batch", "Job", &definitions::JOB, job),
+    BuiltIn::new("batch", "Job", &definitions::JOB, job).keeping(&JOB_FIELDS),
     BuiltIn::new("batch", "CronJob", &definitions::CRON_JOB, cron_job),
 ];
+
+static JOB_FIELDS: Keep = keep! {
+    metadata { name namespace creationTimestamp deletionTimestamp }
+    spec { completions parallelism selector template { spec { containers { name image } } } }
+    status { succeeded startTime completionTime conditions { type status } }
+};
 
 fn job(it: View<'_>) -> Vec<Value> {
     let (names, images) = containers(it, "spec.template.spec");

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::definitions::{CREATED_AT, NAME};
+use super::keep::{Keep, keep};
 use super::view::View;
 use super::{
     ColumnDefinition, Row, RowCondition, access, admission, apps, autoscaling, batch, core,
@@ -21,11 +22,15 @@ pub(super) struct BuiltIn {
     pub(super) cells: fn(View<'_>) -> Vec<Value>,
     pub(super) conditions: fn(View<'_>) -> &'static [RowCondition],
     pub(super) order: Option<fn(&Value, &Value) -> Ordering>,
+    /// The fields that are looked at.
+    pub(super) keep: &'static Keep,
 }
 
 /// What has no columns of its own.
 pub(super) static DEFAULT: BuiltIn =
-    BuiltIn::new("", "", &DEFAULT_COLUMNS, |it| cells![it.name(), it.created_at()]);
+    BuiltIn::new("", "", &DEFAULT_COLUMNS, |it| cells![it.name(), it.created_at()])
+        .keeping(&DEFAULT_FIELDS);
+static DEFAULT_FIELDS: Keep = keep! { metadata { name namespace creationTimestamp } };
 static DEFAULT_COLUMNS: [ColumnDefinition; 2] = [NAME, CREATED_AT];
 
 /// All that have.
@@ -65,7 +70,13 @@ impl BuiltIn {
         definitions: &'static [ColumnDefinition],
         cells: fn(View<'_>) -> Vec<Value>,
     ) -> Self {
-        Self { group, kind, definitions, cells, conditions: |_| &[], order: None }
+        Self { group, kind, definitions, cells, conditions: |_| &[], order: None, keep: &Keep::All }
+    }
+
+    /// With the fields that are looked at, for kinds that are large or many.
+    pub(super) const fn keeping(mut self, keep: &'static Keep) -> Self {
+        self.keep = keep;
+        self
     }
 
     pub(super) fn row(&self, object: &Value, now: Timestamp) -> Row {

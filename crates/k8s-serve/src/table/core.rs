@@ -6,18 +6,25 @@ use serde_json::Value;
 
 use super::built_in::{BuiltIn, cells};
 use super::definitions;
+use super::keep::{Keep, keep};
 use super::view::View;
 
 pub(super) static KINDS: [BuiltIn; 6] = [
     BuiltIn::new("", "ComponentStatus", &definitions::COMPONENT_STATUS, component_status),
-    BuiltIn::new("", "ConfigMap", &definitions::CONFIG_MAP, config_map),
+    BuiltIn::new("", "ConfigMap", &definitions::CONFIG_MAP, config_map).keeping(&DATA),
     BuiltIn::new("", "Namespace", &definitions::NAMESPACE, namespace),
     BuiltIn::new("", "ResourceQuota", &definitions::RESOURCE_QUOTA, resource_quota),
-    BuiltIn::new("", "Secret", &definitions::SECRET, secret),
+    BuiltIn::new("", "Secret", &definitions::SECRET, secret).keeping(&DATA),
     BuiltIn::new("", "ServiceAccount", &definitions::SERVICE_ACCOUNT, |it| {
         cells![it.name(), it.age()]
     }),
 ];
+
+/// Only the number of entries is shown, and they can be large.
+static DATA: Keep = keep! {
+    metadata { name namespace creationTimestamp }
+    type data (keys) binaryData (keys)
+};
 
 fn component_status(it: View<'_>) -> Vec<Value> {
     let condition = it.list("conditions").find(|it| it.text("type") == "Healthy");
@@ -31,7 +38,7 @@ fn component_status(it: View<'_>) -> Vec<Value> {
 }
 
 fn config_map(it: View<'_>) -> Vec<Value> {
-    cells![it.name(), it.count("data") + it.count("binaryData"), it.age()]
+    cells![it.name(), it.size("data") + it.size("binaryData"), it.age()]
 }
 
 fn namespace(it: View<'_>) -> Vec<Value> {
@@ -58,5 +65,5 @@ fn resource_quota(it: View<'_>) -> Vec<Value> {
 }
 
 fn secret(it: View<'_>) -> Vec<Value> {
-    cells![it.name(), it.text_or("type", "Opaque"), it.count("data"), it.age()]
+    cells![it.name(), it.text_or("type", "Opaque"), it.size("data"), it.age()]
 }

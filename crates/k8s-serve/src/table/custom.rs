@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::definitions::{AGE, NAME};
 use super::jsonpath::JsonPath;
+use super::keep::{Keep, Kept};
 use super::text::age_of;
 use super::{ColumnDefinition, ColumnType, go};
 
@@ -17,6 +18,8 @@ pub(super) struct Custom {
     /// With the name, which has no path.
     definitions: Vec<ColumnDefinition>,
     paths: Vec<JsonPath>,
+    /// The members of objects that the paths begin at, if all begin at some.
+    members: Option<Vec<String>>,
 }
 
 /// As a definition has it.
@@ -39,26 +42,42 @@ impl Custom {
     pub(super) fn of_definition(definition: &Value, version: &str) -> Option<Self> {
         let versions = definition["spec"]["versions"].as_array()?;
         let version = versions.iter().find(|it| it["name"] == version)?;
-        let mut custom = Self { definitions: vec![NAME], paths: Vec::new() };
+        let (mut definitions, mut paths) = (vec![NAME], Vec::new());
         let columns = version["additionalPrinterColumns"].as_array().map_or(&[][..], Vec::as_slice);
         for column in columns {
             // Those from the first that cannot be read on are left out, as kube-apiserver does.
             let Ok(column) = PrinterColumn::deserialize(column) else { break };
             let Ok(path) = column.json_path.parse() else { break };
-            custom.paths.push(path);
-            custom.definitions.push(column.into());
+            paths.push(path);
+            definitions.push(column.into());
         }
-        Some(if columns.is_empty() { Self::name_and_age() } else { custom })
+        Some(match columns {
+            [] => Self::name_and_age(),
+            _ => Self::new(definitions, paths),
+        })
+    }
+
+    fn new(definitions: Vec<ColumnDefinition>, paths: Vec<JsonPath>) -> Self {
+        let members = paths.iter().map(|it| it.member().map(str::to_owned)).collect();
+        Self { definitions, paths, members }
     }
 
     pub(super) fn name_and_age() -> Self {
         let age = ColumnDefinition { column_type: ColumnType::Date, ..AGE };
         let path = JsonPath::of_fields(["metadata", "creationTimestamp"]);
-        Self { definitions: vec![NAME, age], paths: vec![path] }
+        Self::new(vec![NAME, age], vec![path])
     }
 
     pub(super) fn definitions(&self) -> &[ColumnDefinition] {
         &self.definitions
+    }
+
+    /// What the paths lead to.
+    pub(super) fn kept(&self) -> Kept<'_> {
+        match &self.members {
+            Some(members) => Kept::Top(members),
+            None => Kept::Of(&Keep::All),
+        }
     }
 
     pub(super) fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {

@@ -80,6 +80,19 @@ impl JsonPath {
         Self(names.into_iter().map(|it| Step::Field(it.to_owned())).collect())
     }
 
+    /// The member of an object that the path begins at. `None` if it begins otherwise, or at
+    /// metadata without going on.
+    pub(super) fn member(&self) -> Option<&str> {
+        match self.0.as_slice() {
+            [Step::Field(name), Step::Field(of_it), ..] if name == "metadata" => {
+                // That much is never read of it.
+                (of_it != "managedFields").then_some(name)
+            }
+            [Step::Field(name), ..] if name != "metadata" => Some(name),
+            _ => None,
+        }
+    }
+
     /// The first value that the path leads to.
     pub(super) fn first<'v>(&'v self, value: &'v Value) -> Option<Cow<'v, Value>> {
         let found = evaluate::follow(vec![Cow::Borrowed(value)], &self.0);

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::built_in::{BuiltIn, cells};
 use super::definitions;
+use super::keep::{Keep, keep};
 use super::selector::{label_selector, labels, or_none};
 use super::text::{first_three, lower, resource_name};
 use super::view::View;
@@ -13,7 +14,8 @@ use super::view::View;
 pub(super) static KINDS: [BuiltIn; 8] = [
     BuiltIn::new("", "Service", &definitions::SERVICE, service),
     BuiltIn::new("", "Endpoints", &definitions::ENDPOINTS, endpoints),
-    BuiltIn::new("discovery.k8s.io", "EndpointSlice", &definitions::ENDPOINT_SLICE, slice),
+    BuiltIn::new("discovery.k8s.io", "EndpointSlice", &definitions::ENDPOINT_SLICE, slice)
+        .keeping(&SLICE_FIELDS),
     BuiltIn::new("networking.k8s.io", "Ingress", &definitions::INGRESS, ingress),
     BuiltIn::new("networking.k8s.io", "IngressClass", &definitions::INGRESS_CLASS, ingress_class),
     BuiltIn::new("networking.k8s.io", "IPAddress", &definitions::IP_ADDRESS, ip_address),
@@ -25,6 +27,12 @@ pub(super) static KINDS: [BuiltIn; 8] = [
         cells![it.name(), it.texts("spec.cidrs").collect::<Vec<_>>().join(","), it.age()]
     }),
 ];
+
+static SLICE_FIELDS: Keep = keep! {
+    metadata { name namespace creationTimestamp }
+    addressType ports
+    endpoints { addresses }
+};
 
 fn service(it: View<'_>) -> Vec<Value> {
     let address = it.texts("spec.clusterIPs").next().unwrap_or_else(|| it.text("spec.clusterIP"));

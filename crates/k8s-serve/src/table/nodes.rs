@@ -6,17 +6,24 @@ use serde_json::Value;
 
 use super::built_in::{BuiltIn, cells};
 use super::definitions;
+use super::keep::{Keep, keep};
 use super::selector::or_none;
 use super::view::View;
 
 pub(super) static KINDS: [BuiltIn; 2] = [
-    BuiltIn::new("", "Node", &definitions::NODE, node),
+    BuiltIn::new("", "Node", &definitions::NODE, node).keeping(&NODE_FIELDS),
     BuiltIn::new("node.k8s.io", "RuntimeClass", &definitions::RUNTIME_CLASS, |it| {
         // The first versions had it in a specification.
         let handler = it.text(if it.has("spec") { "spec.runtimeHandler" } else { "handler" });
         cells![it.name(), handler, it.age()]
     }),
 ];
+
+static NODE_FIELDS: Keep = keep! {
+    metadata { name creationTimestamp labels }
+    spec { unschedulable }
+    status { conditions { type status } addresses nodeInfo }
+};
 
 fn node(it: View<'_>) -> Vec<Value> {
     let mut kernel = it.text_or("status.nodeInfo.kernelVersion", "<unknown>").to_owned();

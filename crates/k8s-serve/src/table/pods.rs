@@ -8,14 +8,40 @@ use serde_json::Value;
 use super::RowCondition;
 use super::built_in::{BuiltIn, cells};
 use super::definitions;
+use super::keep::{Keep, keep};
 use super::selector::{containers, labels};
 use super::text::{between, human_duration, parse_time};
 use super::view::View;
 
 pub(super) static KINDS: [BuiltIn; 2] = [
-    BuiltIn { conditions, ..BuiltIn::new("", "Pod", &definitions::POD, pod) },
+    BuiltIn { conditions, ..BuiltIn::new("", "Pod", &definitions::POD, pod).keeping(&POD_FIELDS) },
     BuiltIn::new("", "PodTemplate", &definitions::POD_TEMPLATE, pod_template),
 ];
+
+static POD_FIELDS: Keep = keep! {
+    metadata { name namespace creationTimestamp deletionTimestamp }
+    spec {
+        nodeName
+        containers {}
+        initContainers { name restartPolicy }
+        readinessGates { conditionType }
+    }
+    status {
+        phase reason podIP nominatedNodeName
+        podIPs { ip }
+        conditions { type status reason }
+        initContainerStatuses {
+            name ready started restartCount
+            state { running {} waiting { reason } terminated { exitCode signal reason } }
+            lastState { terminated { finishedAt } }
+        }
+        containerStatuses {
+            ready restartCount
+            state { running {} waiting { reason } terminated { exitCode signal reason } }
+            lastState { terminated { finishedAt } }
+        }
+    }
+};
 
 static SUCCEEDED: [RowCondition; 1] = [RowCondition {
     condition_type: "Completed",

@@ -105,13 +105,14 @@ impl<'a> View<'a> {
         self.written(path).unwrap_or_else(|| "0".to_owned())
     }
 
-    /// How many entries a list or map has.
+    /// How many elements a list has.
     pub(super) fn count(self, path: &str) -> usize {
-        match self.at(path).map(|it| it.value) {
-            Some(Value::Array(list)) => list.len(),
-            Some(Value::Object(map)) => map.len(),
-            _ => 0,
-        }
+        self.list(path).len()
+    }
+
+    /// How many entries a map has.
+    pub(super) fn size(self, path: &str) -> usize {
+        self.map(path).map_or(0, Map::len)
     }
 
     /// The first of `status.conditions` of this type.
