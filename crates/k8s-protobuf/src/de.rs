@@ -10,7 +10,7 @@ mod seq;
 pub(crate) mod text;
 mod value;
 
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, DeserializeSeed};
 
 use crate::{Envelope, Error, Kind};
 use fault::Fault;
@@ -84,6 +84,33 @@ pub fn from_slice<T: DeserializeOwned + 'static>(bytes: &[u8]) -> Result<T, Erro
 /// ```
 pub fn from_message<T: DeserializeOwned + 'static>(kind: Kind, message: &[u8]) -> Result<T, Error> {
     decode(kind, true, message)
+}
+
+/// [`from_message`] with a seed, which may for example skip what it does not need.
+///
+/// # Errors
+/// As [`from_message`].
+///
+/// # Examples
+/// ```
+/// use std::marker::PhantomData;
+///
+/// use k8s_protobuf::Kind;
+///
+/// // metadata { name: "a" }, spec { containers: [{ name: "web" }] }
+/// let message = b"\x0a\x03\x0a\x01a\x12\x07\x12\x05\x0a\x03web";
+/// let kind = Kind::of("v1", "Pod").expect("it is built in");
+/// let seed = PhantomData::<serde_json::Value>;
+/// let pod = k8s_protobuf::from_message_seed(kind, message, seed)?;
+/// assert_eq!(pod["spec"]["containers"][0]["name"], "web");
+/// # Ok::<(), k8s_protobuf::Error>(())
+/// ```
+pub fn from_message_seed<'de, S: DeserializeSeed<'de>>(
+    kind: Kind,
+    message: &'de [u8],
+    seed: S,
+) -> Result<S::Value, Error> {
+    Ok(seed.deserialize(De::object(kind, true, message, 0))?)
 }
 
 /// The metadata of a `PartialObjectMetadata`, from its message. `None` if the message is not as

@@ -49,7 +49,7 @@ mod wire;
 
 #[cfg(feature = "k8s-openapi")]
 pub use de::partial_metadata;
-pub use de::{from_message, from_slice};
+pub use de::{from_message, from_message_seed, from_slice};
 pub use envelope::{CONTENT_TYPE, Envelope, MAGIC, is_protobuf};
 pub use error::Error;
 pub use json::{item_to_json, message_to_json, to_json};

@@ -21,6 +21,17 @@
 //! assert_eq!(row.cells, [json!("settings"), json!(1), json!("3m")]);
 //! # Ok::<(), jiff::Error>(())
 //! ```
+//!
+//! # Differences
+//! Of objects as kube-apiserver sends them, the tables are equal to its own. Known differences:
+//!
+//! | what | why |
+//! |---|---|
+//! | the order of several metrics of a HorizontalPodAutoscaler of version 1 | that version has the utilization of CPU in a field and the others in an annotation |
+//! | a JSONPath whose first result is any member of a map (`.spec.*`, `..`) | kube-apiserver's changes from request to request; here members are in order |
+//! | a JSONPath with a closing brace outside brackets and quotes | what follows would be another template, which has no cell |
+//! | numbers beyond 64 bits in a column of integers | Go's result depends on the processor |
+//! | objects that lack what kube-apiserver sets by default | the defaults of most fields that are shown are known here |
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -60,7 +71,7 @@ mod selector;
 mod text;
 mod view;
 
-pub use keep::Reader;
+pub use keep::Needed;
 pub use text::{age_of, human_duration};
 
 /// A column, as `meta.k8s.io/v1` has it: it serializes as a `TableColumnDefinition`.
@@ -207,13 +218,14 @@ impl Columns {
     /// # Ok::<(), serde_json::Error>(())
     /// ```
     pub fn read<'de, D: Deserializer<'de>>(&self, object: D) -> Result<Value, D::Error> {
-        self.reader().deserialize(object)
+        self.needed().deserialize(object)
     }
 
-    /// [`read`](Self::read) as a seed, for functions that take one.
+    /// [`read`](Self::read) as a seed, for functions that take one, such as k8s-protobuf's
+    /// `from_message_seed`.
     #[must_use]
-    pub fn reader(&self) -> Reader<'_> {
-        Reader(match &self.0 {
+    pub fn needed(&self) -> Needed<'_> {
+        Needed(match &self.0 {
             Source::BuiltIn(kind) => Kept::Of(kind.keep),
             Source::Custom(custom) => custom.kept(),
         })

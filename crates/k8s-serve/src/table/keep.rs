@@ -30,9 +30,9 @@ macro_rules! keep {
 }
 pub(super) use keep;
 
-/// Reads what cells need of an object. It is a seed for deserializers.
+/// The fields of an object that the cells need: a seed that reads these, and skips the others.
 #[derive(Debug, Clone, Copy)]
-pub struct Reader<'a>(pub(super) Kept<'a>);
+pub struct Needed<'a>(pub(super) Kept<'a>);
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kept<'a> {
@@ -41,7 +41,7 @@ pub(super) enum Kept<'a> {
     Top(&'a [String]),
 }
 
-impl<'de> DeserializeSeed<'de> for Reader<'_> {
+impl<'de> DeserializeSeed<'de> for Needed<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -53,7 +53,7 @@ impl<'de> DeserializeSeed<'de> for Reader<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Reader<'_> {
+impl<'de> Visitor<'de> for Needed<'_> {
     type Value = Value;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -78,7 +78,7 @@ impl<'de> Visitor<'de> for Reader<'_> {
             };
             match kept {
                 Some(keep) => {
-                    let value = map.next_value_seed(Reader(Kept::Of(keep)))?;
+                    let value = map.next_value_seed(Needed(Kept::Of(keep)))?;
                     members.insert(key, value);
                 }
                 None => {

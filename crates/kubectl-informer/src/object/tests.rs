@@ -1,6 +1,7 @@
 use informer::Resource;
+use informer::decode::Encoding;
 use informer_testkit::generate;
-use k8s_protobuf::encode;
+use k8s_protobuf::{encode, from_message_seed};
 use k8s_serve::table::Columns;
 use serde_json::{Value, json};
 
@@ -51,6 +52,12 @@ fn objects_in_protobuf_have_the_json_and_the_table_of_those_in_json() {
     ] {
         let values: Vec<Value> = text.iter().map(|it| serde_json::from_str(it).unwrap()).collect();
         let columns = Columns::of_kind(&resource.group, &resource.kind);
+        for it in &values {
+            let object = message(it);
+            let Encoding::Protobuf(kind) = object.wire().encoding else { panic!("it is protobuf") };
+            let needed = from_message_seed(kind, object.wire().bytes, columns.needed()).unwrap();
+            assert_eq!(columns.row(&needed, now), columns.row(it, now));
+        }
         let [in_json, in_protobuf] = [0, 1].map(|form| {
             let objects = values.iter().map(|it| {
                 let object = &both(it)[form];
