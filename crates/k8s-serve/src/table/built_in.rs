@@ -92,3 +92,17 @@ macro_rules! cells {
     };
 }
 pub(super) use cells;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_is_compared_with_kube_apiserver() {
+        let printed = include_str!("../../tests/printed/rows.jsonl");
+        for kind in KINDS.iter().copied().flatten() {
+            let start = format!(r#"{{"group":"{}","kind":"{}","#, kind.group, kind.kind);
+            assert!(printed.lines().any(|it| it.starts_with(&start)), "{start}");
+        }
+    }
+}
