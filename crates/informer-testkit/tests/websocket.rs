@@ -40,7 +40,7 @@ async fn connect(
     }
 }
 
-fn short(message: Message) -> String {
+fn short(message: &Message) -> String {
     let event: Value = serde_json::from_str(message.to_text().unwrap()).unwrap();
     let metadata = &event["object"]["metadata"];
     format!("{} {}", event["type"].as_str().unwrap(), metadata["name"].as_str().unwrap())
@@ -53,9 +53,9 @@ async fn events_are_messages_until_the_watch_ends() {
     let headers = [("sec-websocket-protocol", "base64.binary.k8s.io")];
     let (protocol, mut socket) = connect(&server, "watch=1", &headers).await.unwrap();
     assert_eq!(protocol.unwrap(), "base64.binary.k8s.io");
-    assert_eq!(short(socket.next().await.unwrap().unwrap()), "ADDED a");
+    assert_eq!(short(&socket.next().await.unwrap().unwrap()), "ADDED a");
     server.cluster().create(&pod("default", "b")).unwrap();
-    assert_eq!(short(socket.next().await.unwrap().unwrap()), "ADDED b");
+    assert_eq!(short(&socket.next().await.unwrap().unwrap()), "ADDED b");
     server.faults().cut_watches(informer_testkit::Cut::Close, None);
     assert!(matches!(socket.next().await, Some(Ok(Message::Close(_)))));
     server.shutdown().await;

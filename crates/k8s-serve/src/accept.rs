@@ -16,10 +16,13 @@ pub struct Negotiated {
     media: MediaType,
     transform: Transform,
     /// The kinds of what is sent, if it is in protobuf.
-    kinds: Option<(Kind, Kind)>,
+    kinds: Option<Kinds>,
     /// What Go calls the type of an object.
     go_type: String,
 }
+
+/// The kinds of objects and of a list of them.
+type Kinds = (Kind, Kind);
 
 /// What shall be made of an object, or of a document of discovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -338,7 +341,7 @@ impl Entry {
     }
 
     /// What a client gets by this entry; `None` if nothing, and another one has to do.
-    fn serve(&self, resource: &Resource) -> Option<(MediaType, Transform, Option<(Kind, Kind)>)> {
+    fn serve(&self, resource: &Resource) -> Option<(MediaType, Transform, Option<Kinds>)> {
         let transform = self.transform?;
         let media = self.media.unwrap_or(MediaType::Json);
         let kinds = match (media, transform) {

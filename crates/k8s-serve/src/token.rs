@@ -85,7 +85,7 @@ pub(crate) fn at_newest(token: &str) -> Option<String> {
 }
 
 fn write(version: Option<u64>, start: &str) -> String {
-    let version = version.map_or("-1".to_owned(), |version| version.to_string());
+    let version = version.map_or_else(|| "-1".to_owned(), |version| version.to_string());
     let start = Value::from(start);
     BASE64_URL_SAFE_NO_PAD
         .encode(format!("{{\"v\":\"{VERSION}\",\"rv\":{version},\"start\":{start}}}"))

@@ -48,7 +48,7 @@ impl<B: Backend> ReadSide<B> {
         let selectors = parameters.selectors(resource)?;
         let form = negotiated.object(&parameters)?;
         let started = Instant::now();
-        let timeout = parameters.timeout().unwrap_or(self.options().default_watch_timeout);
+        let timeout = parameters.timeout().unwrap_or_else(|| self.options().default_watch_timeout);
         let (feed, phase) = match self.open(resource, want).await {
             Ok(opened) => opened,
             // An API server has answered by then.

@@ -109,7 +109,7 @@ impl Writer {
         let this = &*self;
         wrap(out, event.as_str(), this.media(), |out| match &this.kind {
             WriterKind::Table(table) => {
-                let (shown, mut buffer) = (version.unwrap_or(object.version()), Vec::new());
+                let (shown, mut buffer) = (version.unwrap_or_else(|| object.version()), Vec::new());
                 let wire = at_version(object.wire(), version, &mut buffer)?;
                 table.whole(out, this, wire, shown, table.has_headers, now)
             }
