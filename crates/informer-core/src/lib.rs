@@ -31,5 +31,5 @@ pub use delta::{Delta, DeltaQueue, Tombstone};
 pub use event::{Deleted, Event, FinalState, UpdateReason};
 pub use key::{ObjectKey, ParseObjectKeyError};
 pub use object::{Item, Record};
-pub use pipeline::Pipeline;
+pub use pipeline::{ObserverFault, ObserverId, Pipeline, Publication, PublicationKind};
 pub use version::{ResourceVersion, Uid};

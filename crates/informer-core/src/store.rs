@@ -200,11 +200,13 @@ impl<T> Store<T> {
     }
 
     /// Makes all writes since the last publication visible to readers, in one step. Does nothing if
-    /// there were none.
-    pub(crate) fn publish(&mut self) {
-        if std::mem::take(&mut self.dirty) {
+    /// there were none; returns whether there were.
+    pub(crate) fn publish(&mut self) -> bool {
+        let is_dirty = std::mem::take(&mut self.dirty);
+        if is_dirty {
             self.published.store(Arc::new(self.root.clone()));
         }
+        is_dirty
     }
 
     /// Takes the faults of index functions since the last call.

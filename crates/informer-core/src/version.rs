@@ -51,6 +51,15 @@ impl ResourceVersion {
         }
     }
 
+    /// The version as a number, if it is one of up to 64 bits, as those of API servers are.
+    #[must_use]
+    pub fn number(&self) -> Option<u64> {
+        match &self.0 {
+            Repr::Number(number) => Some(*number),
+            Repr::Text(_) => None,
+        }
+    }
+
     /// Orders two versions: `None` where either is not a decimal number, unless they are equal.
     ///
     /// # Examples

@@ -139,7 +139,8 @@ pub use handler::{EventHandler, Filtered, HandlerOptions, Handlers};
 pub use informer_core::selector::{FieldSelector, LabelSelector, ParseSelectorError};
 pub use informer_core::store::{Index, IndexValues, Snapshot};
 pub use informer_core::{
-    Deleted, Delta, DeltaQueue, Event, FinalState, Item, ObjectKey, Record, ResourceVersion,
+    Deleted, Delta, DeltaQueue, Event, FinalState, Item, ObjectKey, Publication, PublicationKind,
+    Record, ResourceVersion,
 };
 pub use informer_core::{Tombstone, Uid, UpdateReason};
 pub use lazy::Lazy;
@@ -151,7 +152,7 @@ pub use registration::{Registration, Removal};
 pub use representation::Representation;
 pub use resource::{Resource, Scope, ScopeKind, TypedResource};
 pub use selection::Selection;
-pub use shared_informer::SharedInformer;
+pub use shared_informer::{Observation, SharedInformer};
 pub use standalone::Informer;
 pub use status::{
     Counters, InformerState, RecentError, RegistrationStatus, StaleObject, Status, StatusStream,

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use informer_core::Pipeline;
 use informer_core::ingest::Phase;
 use informer_core::reflector::Failure;
 use informer_core::store::{IndexFault, Reader};
+use informer_core::{ObserverFault, Pipeline};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
@@ -164,6 +164,13 @@ impl<T> Shared<T> {
             let message =
                 format!("index {index} panicked on {key}, which it leaves out (made at {made_at})");
             self.report(Phase::Index, message);
+        }
+    }
+
+    pub(crate) fn report_observer_faults(&self, faults: Vec<ObserverFault>) {
+        for ObserverFault { added_at } in faults {
+            let message = format!("an observer of publications panicked and was removed (added at {added_at})");
+            self.report(Phase::Observer, message);
         }
     }
 

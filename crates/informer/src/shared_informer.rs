@@ -1,5 +1,6 @@
 //! One informer, shared by everybody who needs its collection.
 
+mod observe;
 mod own_writes;
 mod refresh;
 
@@ -29,6 +30,8 @@ use crate::sink::SharedSink;
 use crate::source::ListWatch;
 use crate::status::{InformerState, Status, StatusStream, StopCause};
 use crate::{Error, HasFields, HasLabels, Resource, Scope, runtime};
+
+pub use observe::Observation;
 
 /// How long [`SharedInformer::stop`] waits for callbacks.
 pub(crate) const STOP_DEADLINE: Duration = Duration::from_secs(30);

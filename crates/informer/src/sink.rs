@@ -72,6 +72,7 @@ impl<T: Send + Sync + 'static> Sink<T> for SharedSink<T> {
         }
         let mut pipeline = self.shared.pipeline();
         let faults = pipeline.apply(now, deltas.pop_batch(usize::MAX));
+        let observer_faults = pipeline.take_observer_faults();
         let has_synced = pipeline.has_synced();
         let (refreshes, needs_refresh) = (pipeline.refreshes(), pipeline.needs_refresh());
         drop(pipeline);
@@ -107,6 +108,7 @@ impl<T: Send + Sync + 'static> Sink<T> for SharedSink<T> {
             self.shared.live.send_modify(|_| {});
         }
         self.shared.report_faults(faults);
+        self.shared.report_observer_faults(observer_faults);
     }
 
     fn held(&self, namespace: &str, name: &str, uid: &Uid, version: &ResourceVersion) -> Held {

@@ -16,7 +16,8 @@ pub use informer_core::wire::{
 };
 
 pub use self::kube::{KubeSource, ListCompression, Projection, WireFormat};
-pub(crate) use self::kube::{retry_after, unretried_body};
+pub(crate) use self::kube::retry_after;
+pub use self::kube::unretried_body;
 
 /// Lists and watches a collection (client-go's `ListerWatcher`).
 ///

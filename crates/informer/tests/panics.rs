@@ -23,6 +23,7 @@ run_tests! {
     on_both_runtimes:
         g34_a_panic_of_a_handler_is_told_by_its_name_place_and_key,
         g34_a_panic_of_an_index_is_told_by_its_name_place_and_key,
+        g34_a_panic_of_an_observer_is_told_by_its_place,
         g34_a_panic_of_a_transform_is_told_by_its_name_place_and_key,
         g34_a_panic_of_a_source_is_told_without_its_text,
         g34_a_panic_of_a_worker_is_told_by_its_queue_place_and_key;
@@ -187,6 +188,26 @@ async fn g34_a_panic_of_an_index_is_told_by_its_name_place_and_key() {
         assert!(message.starts_with(&begin), "{message} is not {begin}");
     }
     tells_no_secret(&informer).await;
+    soon(informer.stop()).await;
+}
+
+async fn g34_a_panic_of_an_observer_is_told_by_its_place() {
+    LazyLock::force(&LOG);
+    let (informer, mut script) = scripted_informer();
+    let line = line!() + 1;
+    let observation = informer.observe_publications(|publication| {
+        let first = publication.snapshot().iter().next();
+        panic!("cannot stand {:?}", first.map(|entry| value_of(entry.object())));
+    });
+    informer.start();
+    script.list(9, &[object("bad", 1, SECRET)]).await;
+    soon(informer.synced()).await.unwrap();
+    let told = messages(&informer, Phase::Observer, 1).await;
+    let begin =
+        format!("an observer of publications panicked and was removed (added at {}", at(line));
+    assert!(told[0].starts_with(&begin), "{told:?}");
+    tells_no_secret(&informer).await;
+    drop(observation);
     soon(informer.stop()).await;
 }
 

@@ -28,6 +28,7 @@ run_tests! {
         g11_an_index_added_while_running_is_complete_and_missing_from_older_snapshots,
         g11_an_index_function_that_panics_is_reported_and_harms_its_object_and_index_only,
         g14_wait_for_reads_ones_own_writes,
+        an_observer_begins_where_its_snapshot_ends_and_ends_with_its_handle_or_the_informer,
         g14_a_version_that_cannot_be_ordered_cannot_be_waited_for,
         objects_may_be_kept_as_ones_own_struct_as_metadata_or_dynamically,
         for_resource_suggests_what_may_have_been_meant;
@@ -79,6 +80,39 @@ async fn g11_an_index_added_while_running_is_complete_and_missing_from_older_sna
     soon(informer.wait_for(10)).await.unwrap();
     assert_eq!(lister.index_keys(&index, "x").unwrap().len(), 2);
     assert!(lister.by_index(&index, "y").unwrap().is_empty());
+}
+
+async fn an_observer_begins_where_its_snapshot_ends_and_ends_with_its_handle_or_the_informer() {
+    let (informer, mut script) = scripted_informer();
+    informer.start();
+    script.list(9, &[object("a", 1, "x")]).await;
+    let (_, feed) = script.watch().await;
+    let lister = soon(informer.synced()).await.unwrap();
+    let (told, mut history) = mpsc::unbounded_channel();
+    let observe = || {
+        let told = told.clone();
+        let observed = informer.observe_publications(move |publication| {
+            let names = publication.changes().map(|(version, event)| format!("{event:?}@{version}"));
+            let names: Vec<_> = names.collect();
+            told.send((publication.version().to_string(), names)).unwrap();
+        });
+        observed.unwrap()
+    };
+    let first = observe();
+    assert_eq!(first.start().unwrap().version(), lister.snapshot().version());
+    feed.send("MODIFIED", &object("a", 10, "y"));
+    let (version, changes) = soon(history.recv()).await.unwrap();
+    assert_eq!((&*version, &*changes), ("10", &["Updated(default/a, Change)@10".to_owned()][..]));
+
+    drop(first);
+    let second = observe();
+    assert_eq!(second.start().unwrap().version(), &10.into());
+    feed.send("BOOKMARK", &object("", 12, ""));
+    assert_eq!(soon(history.recv()).await.unwrap(), ("12".to_owned(), vec![]));
+    soon(informer.stop()).await;
+    drop(told);
+    assert!(soon(history.recv()).await.is_none(), "both observers are dropped");
+    assert!(matches!(informer.observe_publications(|_| {}), Err(Error::Stopped { .. })));
 }
 
 async fn g11_the_informer_goes_on_while_an_index_is_built() {

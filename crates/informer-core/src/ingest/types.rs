@@ -52,6 +52,8 @@ pub enum Phase {
     Transform,
     /// Computing an object's values for an index.
     Index,
+    /// Calling an observer of publications.
+    Observer,
     /// Calling a handler.
     Handler,
     /// The tokio runtime that the informer runs on.
@@ -67,6 +69,7 @@ impl fmt::Display for Phase {
             Self::Decode => "decode",
             Self::Transform => "transform",
             Self::Index => "index",
+            Self::Observer => "observer",
             Self::Handler => "handler",
             Self::Runtime => "runtime",
         })

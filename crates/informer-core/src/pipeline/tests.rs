@@ -2,6 +2,7 @@
 
 mod cases;
 mod histories;
+mod publications;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -61,7 +62,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn pop(&mut self, max: usize, store: &crate::store::Snapshot<Obj>) -> usize {
+    fn pop(&mut self, max: usize, store: &Snapshot<Obj>) -> usize {
         let batch = self.queue.lock().take(max).to_vec();
         assert!(batch.len() <= max);
         let count = batch.len();
@@ -76,7 +77,7 @@ impl Reader {
         count
     }
 
-    fn told(&mut self, event: Event<Obj>, store: &crate::store::Snapshot<Obj>) {
+    fn told(&mut self, event: Event<Obj>, store: &Snapshot<Obj>) {
         let newest = store.get(event.key()).map_or(u64::MAX, |record| record.object.version);
         assert!(event.object().version <= newest, "G2: the store is behind {event:?}");
         match event {

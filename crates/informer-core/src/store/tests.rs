@@ -174,7 +174,7 @@ proptest! {
                     }
                     store.replace(list, (at as u64).into(), false, |_, _| {});
                 }
-                Step::Publish | Step::AddIndex => store.publish(),
+                Step::Publish | Step::AddIndex => _ = store.publish(),
             }
             match pace {
                 Pace::Rest => {}

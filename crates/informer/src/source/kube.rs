@@ -481,7 +481,13 @@ pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
 /// It retries only what it can clone, which is every body that a request can be built with; the one
 /// body that cannot be cloned is that of a response. So this one comes out of a client that answers
 /// from memory.
-pub(crate) async fn unretried_body(content: Bytes) -> Result<Body, kube::Error> {
+///
+/// # Errors
+/// None in practice; a client can fail.
+///
+/// # Cancel safety
+/// Nothing is sent.
+pub async fn unretried_body(content: Bytes) -> Result<Body, kube::Error> {
     let echo = move |_: Request<Body>| {
         let content = http_body_util::Full::new(content.clone());
         async { Ok::<_, std::convert::Infallible>(Response::new(content)) }

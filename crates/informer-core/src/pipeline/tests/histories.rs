@@ -1,12 +1,14 @@
 //! Random histories with broken-off lists, objects that cannot be decoded, replaced histories of
-//! the server, resources that go away, and indexes that come late: after every step the published
-//! snapshot is compared with a model, and every registration's view with the rules.
+//! the server, resources that go away, and indexes and observers that come late: after every step
+//! the published snapshot is compared with a model, every registration's view with the rules, and
+//! what observers made of the publications with the snapshot.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use proptest::prelude::*;
 
+use super::publications::Mirror;
 use super::*;
 use crate::store::{Index, Snapshot};
 use crate::{ResourceVersion, Uid};
@@ -38,6 +40,7 @@ enum Step {
     AddIndex(u64),
     Resync,
     Register(usize, bool),
+    Observe,
     Pop(usize, usize),
 }
 
@@ -102,6 +105,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (2u64..5).prop_map(Step::AddIndex),
         2 => Just(Step::Resync),
         2 => (1usize..5, any::<bool>()).prop_map(|(capacity, resync)| Step::Register(capacity, resync)),
+        1 => Just(Step::Observe),
         10 => (0usize..5, 1usize..5).prop_map(|(who, max)| Step::Pop(who, max)),
     ];
     prop::collection::vec(step, 0..120)
@@ -175,6 +179,7 @@ struct World {
     epoch: u64,
     indexes: Vec<(u64, Index<State>)>,
     readers: Vec<Reader>,
+    mirrors: Vec<Mirror<State>>,
     now: Duration,
 }
 
@@ -197,6 +202,7 @@ impl World {
             epoch: 0,
             indexes: Vec::new(),
             readers: Vec::new(),
+            mirrors: Vec::new(),
             now: Duration::ZERO,
         }
     }
@@ -204,6 +210,7 @@ impl World {
     fn apply(&mut self, deltas: impl IntoIterator<Item = Delta<State>>) {
         let faults = self.pipeline.apply(self.now, deltas);
         assert_eq!(faults, []);
+        assert_eq!(self.pipeline.take_observer_faults(), []);
     }
 
     /// Writes on the server, seen by nobody.
@@ -275,6 +282,7 @@ impl World {
                 self.apply([Delta::Sync]);
             }
             Step::Register(capacity, resync) => self.register(capacity, resync),
+            Step::Observe => self.mirrors.push(Mirror::of(&mut self.pipeline)),
             Step::Pop(who, max) => {
                 let snapshot = self.pipeline.reader().snapshot();
                 if let Some(reader) = self.readers.get_mut(who) {
@@ -435,6 +443,9 @@ impl World {
         }
         assert_eq!(snapshot.epoch(), self.epoch, "G14");
         assert!(!self.pipeline.has_synced() || !snapshot.version().is_unset(), "G14");
+        for mirror in &self.mirrors {
+            mirror.check(&snapshot, self.pipeline.has_synced());
+        }
         for (modulus, index) in &self.indexes {
             let filed = |of: &dyn Fn(&State) -> bool| -> Vec<&ObjectKey> {
                 expected.iter().filter(|(_, state)| of(state)).map(|(key, _)| key).collect()
@@ -488,6 +499,7 @@ proptest! {
     #[test]
     fn g01_faulty_histories_end_in_the_store_and_its_indexes(steps in steps(), registered in any::<bool>()) {
         let mut world = World::new();
+        world.step(Step::Observe);
         if registered {
             world.register(2, true);
         }
