@@ -150,6 +150,12 @@ pub(crate) fn object_response(
     Ok(response(code, form.media().as_str(), Body::full(out.into())))
 }
 
+/// A failure, in a form that the client accepts.
+#[must_use]
+pub fn refusal(status: &Status, headers: &http::HeaderMap) -> Response<Body> {
+    status_response(status, crate::accept::status_form(headers, crate::ProtobufSupport::Served))
+}
+
 /// What a path that nothing serves is answered with: no `Status`, also on a real server.
 #[must_use]
 pub fn not_found() -> Response<Body> {

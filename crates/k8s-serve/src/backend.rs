@@ -189,6 +189,13 @@ pub trait Feed: Send + 'static {
     /// The version up to which all changes have been returned; `None` while that lies in the
     /// future.
     fn progress(&self) -> Option<u64>;
+
+    /// A version at which a watch that takes bookmarks wants one at once, behind the changes that
+    /// were returned last, which may then be none: the versions of these are no place to start
+    /// from. See [`log`](crate::log#relists). Taken by the call. Default: there is none.
+    fn take_mark(&mut self) -> Option<u64> {
+        None
+    }
 }
 
 /// Why a feed ends.

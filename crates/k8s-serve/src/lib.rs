@@ -14,6 +14,7 @@ mod discovery;
 mod form;
 mod json;
 mod list;
+pub mod log;
 mod object;
 mod options;
 pub mod page;

@@ -208,6 +208,9 @@ impl<B: Backend> Watch<B> {
                 for change in &changes {
                     self.change(out, change)?;
                 }
+                if let Some(version) = self.feed.take_mark().filter(|_| self.bookmarks.is_some()) {
+                    self.bookmark(out, version, false);
+                }
             }
             Some(Err(FeedEnd::Expired { current })) => {
                 let status = too_old(self.feed.progress().unwrap_or(0), current);

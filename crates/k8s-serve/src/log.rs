@@ -1,0 +1,258 @@
+//! A bounded log of what changed in a collection, from which watches are served.
+//!
+//! The log knows no clock, no task and no object: it is fed with changes in the order of their
+//! versions, and read by any number of [`Cursor`]s. What it no longer has is [`Expired`], which
+//! becomes `410 Gone`.
+//!
+//! # Relists
+//! A cache that lost its watch at version V0 lists again at V1. It then knows what changed in
+//! between, but neither when objects were deleted nor which states it never saw. The log takes
+//! such a gap as one unit: deletions at V0, the other changes in the order of their versions, then
+//! a mark at V1.
+//!
+//! | a watch that starts | |
+//! |---|---|
+//! | at V0 or earlier | replays the whole gap: a deletion may come twice, none is lost |
+//! | strictly between V0 and V1, or waits for a version there | is expired: it may have seen objects that were deleted meanwhile, of which the cache never knew |
+//! | at V1 or later | is not concerned |
+//!
+//! Within a gap there is no [`progress`](Cursor::progress) to report.
+//!
+//! # Examples
+//! ```
+//! use k8s_serve::log::ChangeLog;
+//!
+//! let mut log = ChangeLog::new(10, 1 << 20);
+//! log.push(13, [(11, "a created", 100), (13, "a changed", 100)]);
+//! let mut cursor = log.cursor(11)?;
+//! assert_eq!(log.read(&mut cursor, 100)?.changes, [&"a changed"]);
+//! assert_eq!(cursor.progress(), Some(13));
+//!
+//! log.relist(20, [(17, "b created", 100), (13, "a deleted", 100)]);
+//! let batch = log.read(&mut cursor, 100)?;
+//! assert_eq!(batch.changes, [&"a deleted", &"b created"]);
+//! assert_eq!(batch.mark, Some(20));
+//! assert!(log.cursor(15).is_err());
+//! # Ok::<(), k8s_serve::log::Expired>(())
+//! ```
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+/// What an entry weighs beside its change, in bytes.
+const OVERHEAD: usize = 64;
+
+/// The changes of one collection, the oldest of which are dropped when they weigh too much.
+#[derive(Debug)]
+pub struct ChangeLog<T> {
+    entries: VecDeque<Entry<T>>,
+    /// The number of the first entry; they are numbered in a row.
+    first: u64,
+    /// A watch that starts at a lower version has missed something.
+    floor: u64,
+    /// The log is complete up to here.
+    version: u64,
+    /// How many histories came before.
+    history: u64,
+    weight: usize,
+    limit: usize,
+}
+
+#[derive(Debug)]
+struct Entry<T> {
+    /// A watch that starts at a lower version is given this.
+    until: u64,
+    /// The version at which its gap begins, if it belongs to one; `until` is then the end.
+    gap: Option<u64>,
+    /// The change; none for the mark at the end of a gap.
+    change: Option<T>,
+    weight: usize,
+}
+
+/// Where a watch stands in a [`ChangeLog`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cursor {
+    history: u64,
+    /// The version at which it started.
+    start: u64,
+    /// The number of the next entry.
+    next: u64,
+    progress: Option<u64>,
+}
+
+/// What a cursor is given at once.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Batch<'a, T> {
+    /// Changes, in order.
+    pub changes: Vec<&'a T>,
+    /// They end with a gap that leads to this version. A watch that takes bookmarks wants one now:
+    /// the versions of the last changes are no place to start from.
+    pub mark: Option<u64>,
+}
+
+/// The log does not have what a watch asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the changes are no longer known, the log is at version {current}")]
+pub struct Expired {
+    /// The version of the log.
+    pub current: u64,
+}
+
+impl<T> ChangeLog<T> {
+    /// An empty log that begins at `version`. It drops the oldest changes when all of them weigh
+    /// more than `limit`, in bytes.
+    #[must_use]
+    pub fn new(version: u64, limit: usize) -> Self {
+        Self {
+            entries: VecDeque::new(),
+            first: 0,
+            floor: version,
+            version,
+            history: 0,
+            weight: 0,
+            limit,
+        }
+    }
+
+    /// The version up to which the log is complete.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// What the changes weigh, in bytes.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        self.weight
+    }
+
+    /// Appends the changes of a watch, each with its version and its weight in bytes, in the order
+    /// of their versions. The log is then complete up to `version`: that of a bookmark, or of the
+    /// last change.
+    pub fn push(&mut self, version: u64, changes: impl IntoIterator<Item = (u64, T, usize)>) {
+        for (until, change, weight) in changes {
+            self.append(Entry { until, gap: None, change: Some(change), weight });
+        }
+        self.version = self.version.max(version);
+        self.trim();
+    }
+
+    /// Appends what a new list at `version` showed to have changed since the log's version, in any
+    /// order; deletions have the log's version. See [the rules](self#relists).
+    pub fn relist(&mut self, version: u64, changes: impl IntoIterator<Item = (u64, T, usize)>) {
+        let before = self.version;
+        if version <= before {
+            // Nothing lies between, so there is nothing to be uncertain of.
+            return self.push(before, changes);
+        }
+        let mut changes: Vec<_> = changes.into_iter().collect();
+        changes.sort_by_key(|(version, ..)| *version);
+        let changes = changes.into_iter().map(|(_, change, weight)| (Some(change), weight));
+        for (change, weight) in changes.chain([(None, 0)]) {
+            self.append(Entry { until: version, gap: Some(before), change, weight });
+        }
+        self.version = version;
+        self.trim();
+    }
+
+    /// Begins another history at `version`: versions before and after do not compare. All cursors
+    /// expire.
+    pub fn restart(&mut self, version: u64) {
+        self.first += self.entries.len() as u64;
+        self.entries.clear();
+        self.history += 1;
+        self.weight = 0;
+        (self.floor, self.version) = (version, version);
+    }
+
+    /// A cursor for a watch that starts after `version`. That may lie in the future: the cursor is
+    /// given nothing before the log has passed it.
+    ///
+    /// # Errors
+    /// If the log does not reach back so far, or the version lies within a gap.
+    pub fn cursor(&self, version: u64) -> Result<Cursor, Expired> {
+        let at = self.entries.partition_point(|entry| entry.until <= version);
+        if version < self.floor || self.entries.get(at).is_some_and(|it| it.hides(version)) {
+            return Err(self.expired());
+        }
+        let progress = (version <= self.version).then_some(version);
+        Ok(Cursor { history: self.history, start: version, next: self.first + at as u64, progress })
+    }
+
+    /// Takes up to `limit` entries, and moves the cursor behind them. An empty batch without a mark
+    /// means that there is nothing new.
+    ///
+    /// # Errors
+    /// If the cursor was too slow, waited for a version that lies within a gap, or belongs to
+    /// another history.
+    pub fn read(&self, cursor: &mut Cursor, limit: usize) -> Result<Batch<'_, T>, Expired> {
+        let at = cursor.next.checked_sub(self.first).filter(|_| cursor.history == self.history);
+        let mut at = usize::try_from(at.ok_or(self.expired())?).unwrap_or(usize::MAX);
+        let mut batch = Batch { changes: Vec::new(), mark: None };
+        while let Some(entry) = self.entries.get(at) {
+            if entry.hides(cursor.start) {
+                return Err(self.expired());
+            }
+            if batch.mark.is_some() || batch.changes.len() >= limit {
+                break;
+            }
+            at += 1;
+            if entry.until > cursor.start {
+                match &entry.change {
+                    Some(change) => batch.changes.push(change),
+                    None => batch.mark = Some(entry.until),
+                }
+            }
+        }
+        cursor.next = self.first + at as u64;
+        cursor.progress = self.progress(at).filter(|version| *version >= cursor.start);
+        Ok(batch)
+    }
+
+    /// What a cursor at this place has been given completely. Entries that end at one version
+    /// belong together: a gap, or an object that takes the place of another.
+    fn progress(&self, at: usize) -> Option<u64> {
+        let until = |at: usize| self.entries.get(at).map(|entry| entry.until);
+        match (at.checked_sub(1).and_then(until), until(at)) {
+            (_, None) => Some(self.version),
+            (None, Some(_)) => None,
+            (Some(last), Some(next)) => (last < next).then_some(last),
+        }
+    }
+
+    fn append(&mut self, entry: Entry<T>) {
+        self.weight += entry.weight + OVERHEAD;
+        self.entries.push_back(entry);
+    }
+
+    fn trim(&mut self) {
+        while self.weight > self.limit {
+            let Some(entry) = self.entries.pop_front() else { break };
+            self.weight -= entry.weight + OVERHEAD;
+            self.first += 1;
+            self.floor = self.floor.max(entry.until);
+        }
+    }
+
+    fn expired(&self) -> Expired {
+        Expired { current: self.version }
+    }
+}
+
+impl<T> Entry<T> {
+    /// Whether `version` lies within the gap to which this belongs.
+    fn hides(&self, version: u64) -> bool {
+        self.gap.is_some_and(|before| before < version && version < self.until)
+    }
+}
+
+impl Cursor {
+    /// The version up to which everything was given to it; `None` while that lies in the future,
+    /// or within a gap.
+    #[must_use]
+    pub fn progress(&self) -> Option<u64> {
+        self.progress
+    }
+}
