@@ -252,9 +252,7 @@ impl<T> Pipeline<T> {
         match delta {
             Delta::Added(item) | Delta::Updated(item) => self.upsert(item, batch),
             Delta::Deleted(tombstone) => self.delete(tombstone, batch),
-            Delta::Undecodable { key, uid, version } => {
-                self.undecodable(key, &uid, version, batch)
-            }
+            Delta::Undecodable { key, uid, version } => self.undecodable(key, &uid, version, batch),
             Delta::Bookmark(version) => drop(self.reached(version)),
             Delta::ReplaceStarted { distrust } => {
                 self.replacement = Some(Staged { list: Replacement::new(), distrust });
@@ -343,8 +341,7 @@ impl<T> Pipeline<T> {
         batch: &mut Batch<T>,
     ) {
         if self.store.get(&key).is_some_and(|held| held.uid != *uid) {
-            return self
-                .delete(Tombstone { key, uid: Uid::default(), version, last: None }, batch);
+            return self.delete(Tombstone { key, uid: Uid::default(), version, last: None }, batch);
         }
         self.reached(version);
     }

@@ -169,7 +169,9 @@ impl<T> Shared<T> {
 
     pub(crate) fn report_observer_faults(&self, faults: Vec<ObserverFault>) {
         for ObserverFault { added_at } in faults {
-            let message = format!("an observer of publications panicked and was removed (added at {added_at})");
+            let message = format!(
+                "an observer of publications panicked and was removed (added at {added_at})"
+            );
             self.report(Phase::Observer, message);
         }
     }

@@ -15,9 +15,9 @@ pub use informer_core::wire::{
     ListHead, ListPart, MediaType, WatchEventType, WatchFrame, WireObject,
 };
 
-pub use self::kube::{KubeSource, ListCompression, Projection, WireFormat};
 pub(crate) use self::kube::retry_after;
 pub use self::kube::unretried_body;
+pub use self::kube::{KubeSource, ListCompression, Projection, WireFormat};
 
 /// Lists and watches a collection (client-go's `ListerWatcher`).
 ///

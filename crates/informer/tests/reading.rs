@@ -92,7 +92,8 @@ async fn an_observer_begins_where_its_snapshot_ends_and_ends_with_its_handle_or_
     let observe = || {
         let told = told.clone();
         let observed = informer.observe_publications(move |publication| {
-            let names = publication.changes().map(|(version, event)| format!("{event:?}@{version}"));
+            let names =
+                publication.changes().map(|(version, event)| format!("{event:?}@{version}"));
             let names: Vec<_> = names.collect();
             told.send((publication.version().to_string(), names)).unwrap();
         });

@@ -39,7 +39,7 @@ pub enum Command {
     Watch(WatchArgs),
     /// Print objects from an informer's cache, as kubectl does.
     Get(GetArgs),
-    /// Answer HTTP requests from informers' caches: the gateway.
+    /// Answer Kubernetes' read API, and plain HTTP requests, from informers' caches.
     Serve(ServeArgs),
 }
 
@@ -147,30 +147,89 @@ pub enum GetOutput {
 
 /// Arguments of `serve`.
 #[derive(Debug, Clone, Parser)]
+#[command(after_help = SERVE_HELP)]
 pub struct ServeArgs {
-    /// Where to listen. Anything but a loopback address lets others read what the gateway may read.
+    /// Where to listen. Anything but a loopback address lets others read what you may read; the
+    /// API's paths are refused there.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8888")]
     pub addr: SocketAddr,
     /// The resources that may be asked for: names as for watch, or * for all but Secrets. Secrets
     /// are answered only when named here.
     #[arg(long, value_name = "RESOURCES", value_delimiter = ',', default_value = "*")]
     pub allow: Vec<String>,
-    /// Host names by which the gateway may be addressed, besides loopback ones.
+    /// Host names by which this may be addressed, and whose pages may ask, besides loopback ones.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub allowed_hosts: Vec<String>,
-    /// How long a request waits for the first list.
+    /// Answer the API's paths on an address that is not loopback, too. There is no authentication:
+    /// everybody who reaches it reads what you may read.
+    #[arg(long)]
+    pub unprotected_api: bool,
+    /// Resources to hold from the start to the end, such as pods,nodes. Others are held from the
+    /// first list or watch of them on.
+    #[arg(long, value_name = "RESOURCES", value_delimiter = ',')]
+    pub cache: Vec<String>,
+    /// Resources that the API server itself answers, always: for readers that must see the newest
+    /// state.
+    #[arg(long, value_name = "RESOURCES", value_delimiter = ',')]
+    pub strict: Vec<String>,
+    /// How long a request waits for the first list; it is answered 429 then.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     pub sync_timeout: Duration,
-    /// How many resources may be held at a time.
-    #[arg(long, value_name = "COUNT", default_value_t = 16)]
+    /// How many resources may be held at a time; requests for more are passed on.
+    #[arg(long, value_name = "COUNT", default_value_t = 64)]
     pub max_collections: usize,
+    /// How much may be held, such as 512Mi or 2Gi: objects, and the changes from which watches go
+    /// on. What does not fit is let go, and requests for it are passed on. A Pod takes about 3 KiB.
+    #[arg(long, value_name = "BYTES", default_value = "1Gi", value_parser = bytes)]
+    pub max_memory: usize,
+    /// How much is held of the changes of each resource. A watch can go on from the oldest of them;
+    /// before that it is answered 410, and its client lists.
+    #[arg(long, value_name = "BYTES", default_value = "8Mi", value_parser = bytes)]
+    pub max_changes: usize,
     /// A resource that nobody asked for this long is let go; 0 for never.
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = duration)]
     pub idle_timeout: Duration,
+    /// Answer reads 503 when the API server was not heard of for so long, at least 75s: signs of
+    /// life come once a minute. Open watches stay open.
+    #[arg(long, value_name = "DURATION", default_value = "90s", value_parser = staleness)]
+    pub max_staleness: Duration,
+    /// Answer reads however old the cache is.
+    #[arg(long)]
+    pub serve_stale: bool,
+    /// Whether metadata.managedFields are kept: almost half of a typical object.
+    #[arg(long, value_enum, default_value_t = ManagedFields::Drop)]
+    pub managed_fields: ManagedFields,
+    /// Over how long open watches are ended at the end, so that their clients do not all come back
+    /// at once.
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration)]
+    pub shutdown_spread: Duration,
+    /// How many connections are served at a time; a watch takes one.
+    #[arg(long, value_name = "COUNT", default_value_t = 4096)]
+    pub max_connections: usize,
     /// End after this time; without it, end with Ctrl-C or SIGTERM.
     #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
     pub lasting: Option<Duration>,
 }
+
+/// What becomes of `metadata.managedFields`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ManagedFields {
+    /// They are kept.
+    Keep,
+    /// They are left out.
+    Drop,
+}
+
+const SERVE_HELP: &str = "\
+Try:
+  kubectl informer serve --cache pods,nodes
+  kubectl --server http://127.0.0.1:8888 get pods -A
+  curl -g 'http://127.0.0.1:8888/deploy?labels[k8s-app]=kube-dns'
+
+Lists and watches are answered from memory, whatever cannot be is passed on to the API server with
+your account. Nothing is written: writes, exec, port-forward and proxy are answered 403. Look at
+/metrics: serve_api_requests_total says who answered, serve_staleness_seconds how old the caches
+are, serve_held_bytes what they take.";
 
 /// Durations as kubectl writes them: `5s`, `1m30s`, `500ms`, `0`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
@@ -180,6 +239,30 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let parsed: jiff::SignedDuration =
         text.parse().map_err(|_| "expected a duration such as 5s, 500ms or 1m30s".to_owned())?;
     Duration::try_from(parsed).map_err(|_| "a duration cannot be negative".to_owned())
+}
+
+fn staleness(text: &str) -> Result<Duration, String> {
+    let min = informer_serve::Options::MIN_STALENESS;
+    let given = duration(text)?;
+    let too_little =
+        || format!("signs of life come up to {} s apart: it must be at least that", min.as_secs());
+    if given >= min { Ok(given) } else { Err(too_little()) }
+}
+
+/// Sizes as Kubernetes writes them: `512Mi`, `2Gi`, `100M`, or a number of bytes.
+fn bytes(text: &str) -> Result<usize, String> {
+    const UNITS: [(&str, usize); 6] = [
+        ("Ki", 1 << 10),
+        ("Mi", 1 << 20),
+        ("Gi", 1 << 30),
+        ("k", 1000),
+        ("M", 1_000_000),
+        ("G", 1_000_000_000),
+    ];
+    let unit = UNITS.iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)));
+    let (number, factor) = unit.unwrap_or((text, &1));
+    let number = number.parse::<usize>().ok().and_then(|it| it.checked_mul(*factor));
+    number.ok_or_else(|| "expected a size such as 512Mi or 2Gi".to_owned())
 }
 
 #[cfg(test)]
@@ -208,6 +291,18 @@ mod tests {
         for text in ["", "5", "-5s", "soon", "5 parsecs"] {
             assert!(duration(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn sizes_and_staleness_are_what_kubernetes_and_bookmarks_allow() {
+        for (text, size) in [("7", 7), ("2Ki", 2048), ("3M", 3_000_000), ("1Gi", 1 << 30)] {
+            assert_eq!(bytes(text), Ok(size), "{text}");
+        }
+        for text in ["", "Mi", "-1", "1.5Gi", "1TB", "99999999999999999999Gi"] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
+        assert_eq!(staleness("75s"), Ok(Duration::from_secs(75)));
+        assert!(staleness("74s").is_err());
     }
 
     #[test]

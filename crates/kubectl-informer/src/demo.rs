@@ -6,12 +6,12 @@ use std::time::Duration;
 use anyhow::Context;
 use informer::InformerOptions;
 use informer::discovery::Discovery;
+use informer_serve::{Endpoint, Options};
 use informer_testkit::{Life, TestServer};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::DemoArgs;
-use crate::gateway::{Gateway, GatewayOptions};
 use crate::io::Io;
 use crate::line::LineFormat;
 use crate::resolve;
@@ -30,7 +30,7 @@ pub(crate) async fn demo(args: &DemoArgs, io: &Io) -> anyhow::Result<()> {
     io.print(introduction(&server.url(), address, args)).await?;
 
     let life = tokio::spawn(Life::new(server.cluster(), SEED).pace(PACE).run());
-    let gateway = Gateway::new(client.clone(), GatewayOptions::default());
+    let gateway = Endpoint::new(client.clone(), Options::default());
     let stopping = CancellationToken::new();
     let stopped = stopping.clone().cancelled_owned();
     let serving = tokio::spawn(async move { gateway.serve(listener, stopped).await });

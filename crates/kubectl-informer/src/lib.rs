@@ -26,8 +26,8 @@
 //! the cause of a failure and when it is tried again, and that it watches again.
 //!
 //! # As a library
-//! [`run`] is the whole program with its outputs as arguments. The [`gateway`] can be embedded in
-//! programs of your own, [`table`] prints objects as kubectl does, [`connect`] reads kubeconfigs
+//! [`run`] is the whole program with its outputs as arguments. What `serve` serves is the library
+//! `informer-serve`, [`table`] prints objects as kubectl does, [`connect`] reads kubeconfigs
 //! and the usual flags.
 
 #![forbid(unsafe_code)]
@@ -35,7 +35,6 @@
 mod args;
 pub mod connect;
 mod demo;
-pub mod gateway;
 mod get;
 mod io;
 mod line;

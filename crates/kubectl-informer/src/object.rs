@@ -3,15 +3,12 @@
 #[cfg(test)]
 pub(crate) mod tests;
 
-use informer::Lazy;
 use informer::decode::{DecodeError, Wire};
-use kube::core::DynamicObject;
 use serde::Serialize;
 use serde::ser::{Error, SerializeMap, Serializer};
 use serde_json::Value;
 
-/// An object as the informers here keep it: its bytes.
-pub(crate) type Object = Lazy<DynamicObject>;
+pub(crate) use informer_serve::Object;
 
 /// Namespace and name, as they are said: `web/web-0`, or the name alone.
 pub(crate) fn full_name(object: &Object) -> String {

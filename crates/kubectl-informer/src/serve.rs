@@ -1,11 +1,11 @@
-//! `serve`: the gateway.
+//! `serve`: the endpoint.
 
 use anyhow::Context;
+use informer_serve::{Endpoint, Options, is_exposed};
 use tokio::net::TcpListener;
 
-use crate::args::ServeArgs;
+use crate::args::{ManagedFields, ServeArgs};
 use crate::connect::ConnectionArgs;
-use crate::gateway::{Gateway, GatewayOptions, is_exposed};
 use crate::io::Io;
 use crate::resolve;
 
@@ -16,10 +16,13 @@ pub(crate) async fn serve(
 ) -> anyhow::Result<()> {
     let only_namespace = connection.namespace.clone();
     let (connection, discovery) = resolve::connect(connection, io).await?;
-    for name in args.allow.iter().filter(|it| *it != "*") {
-        // It may be installed later.
-        if let Err(unknown) = discovery.find_by_arg(name) {
-            io.say(format_args!("warning: --allow: {unknown}"));
+    for (flag, names) in [("allow", &args.allow), ("cache", &args.cache), ("strict", &args.strict)]
+    {
+        for name in names.iter().filter(|it| *it != "*") {
+            // It may be installed later.
+            if let Err(unknown) = discovery.find_by_arg(name) {
+                io.say(format_args!("warning: --{flag}: {unknown}"));
+            }
         }
     }
     let listener = TcpListener::bind(args.addr).await.with_context(|| {
@@ -31,19 +34,32 @@ pub(crate) async fn serve(
             "warning: {address} can be reached from other machines: whoever does reads what you may read. Name the hosts that may be used with --allowed-hosts"
         ));
     }
-    let options = GatewayOptions {
+    let options = Options {
         namespace: only_namespace,
         allow: args.allow.clone(),
         allowed_hosts: args.allowed_hosts.clone(),
+        unprotected_api: args.unprotected_api,
+        cache: args.cache.clone(),
+        strict: args.strict.clone(),
         sync_timeout: args.sync_timeout,
         max_collections: args.max_collections,
+        max_bytes: args.max_memory,
+        log_bytes: args.max_changes,
         idle_timeout: args.idle_timeout,
-        ..GatewayOptions::default()
+        max_staleness: args.max_staleness,
+        serve_stale: args.serve_stale,
+        keep_managed_fields: args.managed_fields == ManagedFields::Keep,
+        shutdown_spread: args.shutdown_spread,
+        max_connections: args.max_connections,
+        ..Options::default()
     };
-    let gateway = Gateway::new(connection.client.clone(), options);
+    let endpoint = Endpoint::new(connection.client.clone(), options);
     let url = &connection.url;
-    io.print(format!("serving {url} on http://{address}; try http://{address}/pods\n")).await?;
+    io.print(format!(
+        "serving {url} on http://{address}; try kubectl --server http://{address} get pods, or http://{address}/pods\n"
+    ))
+    .await?;
     let (end, lasting) = (io.clone(), args.lasting);
-    gateway.serve(listener, async move { end.end(lasting).await }).await;
+    endpoint.serve(listener, async move { end.end(lasting).await }).await;
     Ok(())
 }

@@ -144,11 +144,8 @@ fn publications_are_told_with_versions_and_relists_stand_alone() {
     assert_eq!(told(&mut pipeline, vec![Delta::Sync]), Vec::<String>::new());
 
     // What a watch said before a relist is published before it.
-    let mut deltas = vec![
-        Delta::Updated(item(0, (1, 12))),
-        gone(1, 2, 13),
-        Delta::Added(item(2, (3, 14))),
-    ];
+    let mut deltas =
+        vec![Delta::Updated(item(0, (1, 12))), gone(1, 2, 13), Delta::Added(item(2, (3, 14)))];
     deltas.extend(list(&[(0, (9, 17)), (3, (4, 16))], 20, false));
     deltas.push(Delta::Bookmark(21.into()));
     assert_eq!(

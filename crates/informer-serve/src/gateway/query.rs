@@ -3,18 +3,18 @@
 use informer::{FieldSelector, LabelSelector, ParseSelectorError};
 
 /// The longest query that is read, in bytes.
-pub(super) const MAX_QUERY_BYTES: usize = 8 * 1024;
+pub(crate) const MAX_QUERY_BYTES: usize = 8 * 1024;
 
 /// The query of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct ListQuery {
-    pub(super) labels: LabelSelector,
-    pub(super) fields: FieldSelector,
-    pub(super) namespace: Option<String>,
+pub(crate) struct ListQuery {
+    pub(crate) labels: LabelSelector,
+    pub(crate) fields: FieldSelector,
+    pub(crate) namespace: Option<String>,
     /// Objects per page; `None` for all.
-    pub(super) limit: Option<usize>,
+    pub(crate) limit: Option<usize>,
     /// The token of the page before.
-    pub(super) continues: Option<String>,
+    pub(crate) continues: Option<String>,
 }
 
 impl ListQuery {
@@ -22,7 +22,7 @@ impl ListQuery {
     ///
     /// # Errors
     /// A message for whoever wrote the query.
-    pub(super) fn parse(query: &str) -> Result<Self, String> {
+    pub(crate) fn parse(query: &str) -> Result<Self, String> {
         let mut parsed = Self::default();
         let mut fields = Vec::new();
         for (key, value) in form_urlencoded::parse(query.as_bytes()) {
@@ -67,7 +67,7 @@ impl ListQuery {
 
     /// What is asked for, without where the page begins and ends: pages of one token must agree in
     /// it.
-    pub(super) fn identity(&self) -> String {
+    pub(crate) fn identity(&self) -> String {
         let namespace = self.namespace.as_deref().unwrap_or_default();
         format!("{namespace}?{}&{}", self.labels, self.fields)
     }

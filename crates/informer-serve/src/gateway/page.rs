@@ -12,14 +12,14 @@ use crate::object::Object;
 
 /// Where the next page begins: after `after`, in the snapshot `id`, which has `version`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Token {
-    pub(super) id: u64,
-    pub(super) version: String,
-    pub(super) after: ObjectKey,
+pub(crate) struct Token {
+    pub(crate) id: u64,
+    pub(crate) version: String,
+    pub(crate) after: ObjectKey,
 }
 
 /// The snapshots of which further pages may be asked for.
-pub(super) struct Pages {
+pub(crate) struct Pages {
     capacity: usize,
     lifetime: Duration,
     kept: Mutex<Kept>,
@@ -41,7 +41,7 @@ struct Entry {
 
 /// Why a token leads nowhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NoPage {
+pub(crate) enum NoPage {
     /// Its snapshot is gone.
     Gone,
     /// It belongs to another request.
@@ -49,7 +49,7 @@ pub(super) enum NoPage {
 }
 
 impl Pages {
-    pub(super) fn new(capacity: usize, lifetime: Duration) -> Self {
+    pub(crate) fn new(capacity: usize, lifetime: Duration) -> Self {
         // Starts at the time, so that tokens of an earlier process mean nothing to this one.
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let next_id = u64::try_from(since.as_micros()).unwrap_or_default();
@@ -57,7 +57,7 @@ impl Pages {
     }
 
     /// Keeps a snapshot for further pages; returns its id.
-    pub(super) fn keep(&self, request: &str, snapshot: Snapshot<Object>, now: Instant) -> u64 {
+    pub(crate) fn keep(&self, request: &str, snapshot: Snapshot<Object>, now: Instant) -> u64 {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let id = kept.next_id;
         kept.next_id += 1;
@@ -69,7 +69,7 @@ impl Pages {
     }
 
     /// The snapshot that `token` belongs to, if it is of the same request.
-    pub(super) fn find(
+    pub(crate) fn find(
         &self,
         token: &Token,
         request: &str,
@@ -92,7 +92,7 @@ impl Pages {
     }
 
     /// Lets go of snapshots of which nobody wanted a page for too long.
-    pub(super) fn sweep(&self, now: Instant) {
+    pub(crate) fn sweep(&self, now: Instant) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.snapshots.retain(|it| now.saturating_duration_since(it.used) <= self.lifetime);
     }

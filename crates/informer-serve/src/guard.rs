@@ -1,23 +1,23 @@
-//! What every request must pass: method, host, size of the query.
+//! What every request must pass: host, origin, size of the query.
 
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use http::header::HOST;
-use http::{Method, StatusCode};
+use http::header::{HOST, ORIGIN};
+use http::{StatusCode, Uri};
 
-use super::Gateway;
-use super::query::MAX_QUERY_BYTES;
-use super::refusal::Refusal;
+use crate::endpoint::Endpoint;
+use crate::gateway::MAX_QUERY_BYTES;
+use crate::refusal::Refusal;
 
 /// Lets a request through, or answers it; counts the answer.
-pub(super) async fn guard(
-    State(gateway): State<Gateway>,
+pub(crate) async fn guard(
+    State(endpoint): State<Endpoint>,
     request: Request,
     next: Next,
 ) -> Response {
-    let inner = &gateway.inner;
+    let inner = &endpoint.inner;
     let response = match check(&request, &inner.options.allowed_hosts) {
         Ok(()) => next.run(request).await,
         Err(refusal) => refusal.into_response(),
@@ -27,18 +27,21 @@ pub(super) async fn guard(
 }
 
 fn check(request: &Request<Body>, allowed_hosts: &[String]) -> Result<(), Refusal> {
-    if request.method() != Method::GET && request.method() != Method::HEAD {
-        let message = format!("{}: the gateway only reads; use GET or HEAD", request.method());
-        return Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, message));
-    }
     // Probes come to the address of the Pod, and learn nothing.
-    let is_probe = matches!(request.uri().path(), "/livez" | "/readyz");
+    let is_probe = matches!(request.uri().path(), "/livez" | "/readyz" | "/healthz");
     let host = request.headers().get(HOST).and_then(|it| it.to_str().ok());
     // A request to a proxy names the host in the URL.
     let host = request.uri().authority().map(http::uri::Authority::as_str).or(host);
     if !is_probe && !is_allowed_host(host.unwrap_or_default(), allowed_hosts) {
         let message = "the gateway does not answer to this host name; add it with --allowed-hosts if it is right";
         return Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, message));
+    }
+    // Any web page can open a WebSocket to this machine, and only says where it is from.
+    let origins = request.headers().get_all(ORIGIN);
+    if !origins.iter().all(|it| it.to_str().is_ok_and(|it| is_allowed_origin(it, allowed_hosts))) {
+        let message =
+            "pages of other hosts may not ask here; add theirs with --allowed-hosts if they shall";
+        return Err(Refusal::forbidden(message));
     }
     if request.uri().query().is_some_and(|it| it.len() > MAX_QUERY_BYTES) {
         return Err(Refusal::bad_request(format!(
@@ -48,9 +51,16 @@ fn check(request: &Request<Body>, allowed_hosts: &[String]) -> Result<(), Refusa
     Ok(())
 }
 
+/// Whether an `Origin` header names a page of this machine, or of a host that was allowed.
+fn is_allowed_origin(origin: &str, allowed: &[String]) -> bool {
+    let origin = origin.parse::<Uri>().ok();
+    let host = origin.as_ref().and_then(Uri::authority).map(http::uri::Authority::as_str);
+    host.is_some_and(|host| is_allowed_host(host, allowed))
+}
+
 /// Whether a `Host` header names this machine, or a name that was allowed: a page in a browser must
 /// not reach the gateway by a name of its own (DNS rebinding).
-pub(super) fn is_allowed_host(host: &str, allowed: &[String]) -> bool {
+fn is_allowed_host(host: &str, allowed: &[String]) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
         None => host.rsplit_once(':').map_or(host, |(name, _)| name),
@@ -98,6 +108,19 @@ mod tests {
             "0.0.0.0",
         ] {
             assert!(!is_allowed_host(host, &allowed), "{host}");
+        }
+    }
+
+    #[test]
+    fn origins_are_those_of_allowed_hosts() {
+        let allowed = ["dashboard.example".to_owned()];
+        for origin in
+            ["http://localhost:3000", "http://127.0.0.1:8888", "https://dashboard.example"]
+        {
+            assert!(is_allowed_origin(origin, &allowed), "{origin}");
+        }
+        for origin in ["null", "", "http://evil.example", "http://localhost.evil.example:8888"] {
+            assert!(!is_allowed_origin(origin, &allowed), "{origin}");
         }
     }
 }

@@ -4,15 +4,15 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use informer::Resource;
-use informer::UnknownResource;
 use informer::discovery::{ApiResourceInfo, Discovery};
+use informer::{Resource, UnknownResource};
+use k8s_serve::ResourcePath;
 use kube::Client;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use super::GatewayOptions;
-use super::refusal::Refusal;
+use crate::options::Options;
+use crate::refusal::Refusal;
 
 /// How long an unknown name is answered from memory before the server is asked again: it may be
 /// new.
@@ -22,10 +22,21 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 const EVERYTHING: &str = "*";
 
 /// The server's resources, asked for when they are first needed and when a name is unknown.
-pub(super) struct Catalog {
+pub(crate) struct Catalog {
     client: Client,
     allow: Vec<String>,
+    strict: Vec<String>,
     loaded: Mutex<Option<Loaded>>,
+}
+
+/// A resource of the server, and what an endpoint may do with it.
+#[derive(Debug, Clone)]
+pub(crate) struct Served {
+    pub(crate) info: ApiResourceInfo,
+    /// Whether it may be asked for.
+    pub(crate) is_allowed: bool,
+    /// Whether the server itself answers for it.
+    pub(crate) is_strict: bool,
 }
 
 #[derive(Clone)]
@@ -33,31 +44,30 @@ struct Loaded {
     discovery: Arc<Discovery>,
     /// Group and plural name of what `allow` names.
     allowed: Arc<HashSet<(String, String)>>,
+    /// Group and plural name of what `strict` names.
+    strict: Arc<HashSet<(String, String)>>,
     at: Instant,
 }
 
 impl Catalog {
-    pub(super) fn new(client: Client, options: &GatewayOptions) -> Self {
-        Self { client, allow: options.allow.clone(), loaded: Mutex::new(None) }
+    pub(crate) fn new(client: Client, options: &Options) -> Self {
+        Self {
+            client,
+            allow: options.allow.clone(),
+            strict: options.strict.clone(),
+            loaded: Mutex::new(None),
+        }
     }
 
     /// The resource that `find` finds, if it may be asked for and can be held.
-    pub(super) async fn resource(
+    pub(crate) async fn resource(
         &self,
         find: impl Fn(&Discovery) -> Result<&ApiResourceInfo, UnknownResource>,
     ) -> Result<Resource, Refusal> {
-        let mut loaded = self.loaded(None).await?;
-        let mut found = find(&loaded.discovery).cloned();
-        if found.is_err() {
-            loaded = self.loaded(Some(loaded.at)).await?;
-            found = find(&loaded.discovery).cloned();
-        }
+        let (found, loaded) = self.find(find).await?;
         let info = found.map_err(|unknown| self.without_forbidden(unknown, &loaded))?;
         if !self.is_allowed(&info.resource, &loaded.allowed) {
-            let name = info.resource.group_resource();
-            return Err(Refusal::forbidden(format!(
-                "the gateway was not allowed to answer for {name}; start it with --allow {name} to change that"
-            )));
+            return Err(Refusal::forbidden(not_allowed(&info.resource)));
         }
         if !info.can_be_watched() {
             let (name, verbs) = (info.resource.group_resource(), info.verbs.join(", "));
@@ -68,9 +78,45 @@ impl Catalog {
         Ok(info.resource)
     }
 
+    /// The resource that an API path names; `None` if there is none.
+    pub(crate) async fn served(&self, path: &ResourcePath) -> Result<Option<Served>, Refusal> {
+        let ResourcePath { group, version, resource, .. } = path;
+        let (found, loaded) =
+            self.find(|discovery| discovery.require(group, version, resource)).await?;
+        let Ok(info) = found else { return Ok(None) };
+        let is_allowed = self.is_allowed(&info.resource, &loaded.allowed);
+        let is_strict = loaded.strict.contains(&identity(&info.resource));
+        Ok(Some(Served { info, is_allowed, is_strict }))
+    }
+
+    /// The resource that a user means by a name, if it may be asked for and can be held.
+    pub(crate) async fn find_by_arg(&self, name: &str) -> Result<Resource, Refusal> {
+        self.resource(|discovery| discovery.find_by_arg(name)).await
+    }
+
+    /// What discovery says of a resource.
+    pub(crate) async fn info(&self, resource: &Resource) -> Result<ApiResourceInfo, Refusal> {
+        let Resource { group, version, plural, .. } = resource;
+        let (found, _) = self.find(|discovery| discovery.require(group, version, plural)).await?;
+        Ok(found?)
+    }
+
     /// Whether the server tells what it has.
-    pub(super) async fn check(&self) -> Result<(), Refusal> {
+    pub(crate) async fn check(&self) -> Result<(), Refusal> {
         self.loaded(None).await.map(drop)
+    }
+
+    async fn find(
+        &self,
+        find: impl Fn(&Discovery) -> Result<&ApiResourceInfo, UnknownResource>,
+    ) -> Result<(Result<ApiResourceInfo, UnknownResource>, Loaded), Refusal> {
+        let mut loaded = self.loaded(None).await?;
+        let mut found = find(&loaded.discovery).cloned();
+        if found.is_err() {
+            loaded = self.loaded(Some(loaded.at)).await?;
+            found = find(&loaded.discovery).cloned();
+        }
+        Ok((found, loaded))
     }
 
     /// What the server has; if `older_than` is given, not what was known then, unless that is
@@ -86,11 +132,14 @@ impl Catalog {
         let fetched = tokio::time::timeout(TIMEOUT, Discovery::fetch(&self.client)).await;
         let discovery =
             fetched.map_err(|_| Refusal::unavailable("the API server does not answer"))??;
-        let named = self.allow.iter().filter(|it| *it != EVERYTHING);
-        let allowed =
-            named.filter_map(|it| discovery.find_by_arg(it).ok()).map(|it| identity(&it.resource));
+        let named = |names: &[String]| {
+            let named = names.iter().filter(|it| *it != EVERYTHING);
+            let found = named.filter_map(|it| discovery.find_by_arg(it).ok());
+            Arc::new(found.map(|it| identity(&it.resource)).collect())
+        };
         let loaded = Loaded {
-            allowed: Arc::new(allowed.collect()),
+            allowed: named(&self.allow),
+            strict: named(&self.strict),
             discovery: Arc::new(discovery),
             at: Instant::now(),
         };
@@ -114,6 +163,14 @@ impl Catalog {
         unknown.suggestions.retain(is_open);
         unknown
     }
+}
+
+/// Says that a resource may not be asked for.
+pub(crate) fn not_allowed(resource: &Resource) -> String {
+    let name = resource.group_resource();
+    format!(
+        "the gateway was not allowed to answer for {name}; start it with --allow {name} to change that"
+    )
 }
 
 fn identity(resource: &Resource) -> (String, String) {

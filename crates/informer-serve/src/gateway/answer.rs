@@ -13,21 +13,21 @@ use informer::{InformerState, Resource};
 use prometheus_client::metrics::counter::Counter;
 use serde_json::json;
 
-use super::metrics::Metrics;
-use super::refusal::Refusal;
+use crate::metrics::Metrics;
 use crate::object::{Object, full_name};
+use crate::refusal::Refusal;
 
 /// How much is written before it is sent, in bytes.
 const CHUNK_BYTES: usize = 64 * 1024;
 const MAX_WARNING_BYTES: usize = 512;
 
 /// A list to answer with.
-pub(super) struct List {
-    pub(super) resource: Resource,
-    pub(super) version: String,
-    pub(super) items: Vec<Arc<Object>>,
+pub(crate) struct List {
+    pub(crate) resource: Resource,
+    pub(crate) version: String,
+    pub(crate) items: Vec<Arc<Object>>,
     /// The token of the next page, if there is one.
-    pub(super) next: Option<String>,
+    pub(crate) next: Option<String>,
 }
 
 impl List {
@@ -36,7 +36,7 @@ impl List {
     /// # Errors
     /// When one of the first objects cannot be written. If it is a later one the body ends with an
     /// error, and with it the connection: a list is never short of an object without a word.
-    pub(super) fn into_response(self, metrics: &Metrics) -> Result<Response, Refusal> {
+    pub(crate) fn into_response(self, metrics: &Metrics) -> Result<Response, Refusal> {
         let mut metadata = json!({"resourceVersion": self.version});
         if let Some(next) = &self.next {
             metadata["continue"] = json!(next);
@@ -92,7 +92,7 @@ impl Items {
 ///
 /// # Errors
 /// When it cannot be written.
-pub(super) fn object(
+pub(crate) fn object(
     resource: &Resource,
     object: &Object,
     metrics: &Metrics,
@@ -104,7 +104,7 @@ pub(super) fn object(
 }
 
 /// Says so in a header when the cache does not follow the server at the moment.
-pub(super) fn warn_if_behind(response: &mut Response, state: &InformerState) {
+pub(crate) fn warn_if_behind(response: &mut Response, state: &InformerState) {
     if matches!(state, InformerState::Watching { .. } | InformerState::Listing { .. }) {
         return;
     }

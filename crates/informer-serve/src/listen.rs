@@ -18,22 +18,22 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
 /// What clients may take.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(crate) struct Limits {
     /// Connections at a time; others wait to be accepted.
-    pub(super) connections: usize,
+    pub(crate) connections: usize,
     /// How long a connection may take to send the head of a request, or stay idle before the next.
-    pub(super) request_head: Duration,
+    pub(crate) request_head: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 512, request_head: Duration::from_secs(30) }
+        Self { connections: 4096, request_head: Duration::from_secs(30) }
     }
 }
 
 /// Serves until `stop` resolves, then lets running requests end; dropping the future ends them at
 /// once.
-pub(super) async fn serve(
+pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
     stop: impl Future<Output = ()>,

@@ -1,7 +1,8 @@
-//! The gateway against the test kit.
+//! The short paths.
 
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use futures_util::future::join_all;
@@ -12,12 +13,13 @@ use informer::source::{Failure, FailureKind};
 use informer_testkit::{TestServer, Verb, generate};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tower::ServiceExt;
 
-use super::*;
+use crate::gateway::answer;
 use crate::object::Object;
+use crate::{Endpoint, Options};
 
 /// An answer: code, body as text, headers.
 struct Answer {
@@ -61,7 +63,7 @@ impl Answer {
     }
 }
 
-async fn ask(gateway: &Gateway, request: Request<Body>) -> Answer {
+async fn ask(gateway: &Endpoint, request: Request<Body>) -> Answer {
     let response = gateway.router().oneshot(request).await.unwrap();
     let (parts, body) = response.into_parts();
     let bytes = body.collect().await.unwrap().to_bytes();
@@ -72,7 +74,7 @@ async fn ask(gateway: &Gateway, request: Request<Body>) -> Answer {
     }
 }
 
-async fn get(gateway: &Gateway, path: &str) -> Answer {
+async fn get(gateway: &Endpoint, path: &str) -> Answer {
     ask(gateway, request(Method::GET, "localhost", path)).await
 }
 
@@ -113,14 +115,14 @@ async fn server() -> TestServer {
     server
 }
 
-fn gateway(server: &TestServer, options: GatewayOptions) -> Gateway {
-    Gateway::new(server.client().unwrap(), options)
+fn gateway(server: &TestServer, options: Options) -> Endpoint {
+    Endpoint::new(server.client().unwrap(), options)
 }
 
 #[tokio::test]
 async fn lists_by_every_kind_of_name() {
     let server = server().await;
-    let gateway = gateway(&server, GatewayOptions::default());
+    let gateway = gateway(&server, Options::default());
     for path in
         ["/deploy", "/deployments", "/Deployment", "/deployments.v1.apps", "/apps/v1/deployments"]
     {
@@ -139,7 +141,7 @@ async fn lists_by_every_kind_of_name() {
 #[tokio::test]
 async fn single_objects() {
     let server = server().await;
-    let gateway = gateway(&server, GatewayOptions::default());
+    let gateway = gateway(&server, Options::default());
     let pod = get(&gateway, "/core/v1/pods/web/web-0").await.json();
     assert_eq!((&pod["kind"], &pod["metadata"]["namespace"]), (&json!("Pod"), &json!("web")));
     assert_eq!(get(&gateway, "/core/v1/nodes/node-1").await.json()["kind"], "Node");
@@ -155,7 +157,7 @@ async fn single_objects() {
 #[tokio::test]
 async fn selectors_select() {
     let server = server().await;
-    let gateway = gateway(&server, GatewayOptions::default());
+    let gateway = gateway(&server, Options::default());
     for (query, expected) in [
         ("labels[app]=web", &["web-0", "web-1", "web-0"][..]),
         ("labels[app]=web&namespace=shop", &["web-0", "web-1"]),
@@ -177,7 +179,7 @@ async fn selectors_select() {
 #[tokio::test]
 async fn pages_are_of_one_snapshot_however_the_cluster_changes() {
     let server = server().await;
-    let gateway = gateway(&server, GatewayOptions::default());
+    let gateway = gateway(&server, Options::default());
     let first = get(&gateway, "/pods?limit=2").await;
     assert_eq!(first.names(), ["cart-0", "web-0"]);
     let metadata = first.json()["metadata"].clone();
@@ -210,8 +212,7 @@ async fn pages_are_of_one_snapshot_however_the_cluster_changes() {
 #[tokio::test]
 async fn pages_of_a_snapshot_that_is_gone_are_gone() {
     let server = server().await;
-    let gateway =
-        gateway(&server, GatewayOptions { kept_snapshots: 1, ..GatewayOptions::default() });
+    let gateway = gateway(&server, Options { kept_snapshots: 1, ..Options::default() });
     let token =
         |answer: &Answer| answer.json()["metadata"]["continue"].as_str().unwrap().to_owned();
     let first = token(&get(&gateway, "/pods?limit=1").await);
@@ -225,7 +226,7 @@ async fn pages_of_a_snapshot_that_is_gone_are_gone() {
 #[tokio::test]
 async fn mistakes_are_answered_with_what_to_do() {
     let server = server().await;
-    let gateway = gateway(&server, GatewayOptions::default());
+    let gateway = gateway(&server, Options::default());
     for (path, code, reason, expected) in [
         ("/pdos", 404, "NotFound", "did you mean pods?"),
         ("/apps/v1/deploymentz", 404, "NotFound", "did you mean deployments.v1.apps?"),
@@ -254,10 +255,7 @@ async fn mistakes_are_answered_with_what_to_do() {
 #[tokio::test]
 async fn only_reading_and_only_under_the_right_names() {
     let server = server().await;
-    let options = GatewayOptions {
-        allowed_hosts: vec!["ok.example".to_owned()],
-        ..GatewayOptions::default()
-    };
+    let options = Options { allowed_hosts: vec!["ok.example".to_owned()], ..Options::default() };
     let gateway = gateway(&server, options);
     for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS] {
         for path in ["/pods", "/livez", "/no/such"] {
@@ -284,7 +282,7 @@ async fn only_what_was_allowed_and_secrets_only_when_named() {
     let server = server().await;
     let allow = |names: &[&str]| {
         let allow = names.iter().map(|it| (*it).to_owned()).collect();
-        gateway(&server, GatewayOptions { allow, ..GatewayOptions::default() })
+        gateway(&server, Options { allow, ..Options::default() })
     };
     let few = allow(&["po", "secrets"]);
     assert_eq!(get(&few, "/pods").await.names().len(), 4);
@@ -302,10 +300,7 @@ async fn only_what_was_allowed_and_secrets_only_when_named() {
 #[tokio::test]
 async fn a_gateway_of_one_namespace_does_not_speak_for_others() {
     let server = server().await;
-    let gateway = gateway(
-        &server,
-        GatewayOptions { namespace: Some("web".into()), ..GatewayOptions::default() },
-    );
+    let gateway = gateway(&server, Options { namespace: Some("web".into()), ..Options::default() });
     assert_eq!(get(&gateway, "/pods").await.names(), ["web-0"]);
     assert_eq!(get(&gateway, "/pods?namespace=web").await.names(), ["web-0"]);
     get(&gateway, "/pods?namespace=shop").await.refusal(403, "Forbidden");
@@ -316,8 +311,7 @@ async fn a_gateway_of_one_namespace_does_not_speak_for_others() {
 #[tokio::test]
 async fn requests_share_an_informer_and_there_are_not_too_many() {
     let server = server().await;
-    let gateway =
-        gateway(&server, GatewayOptions { max_collections: 2, ..GatewayOptions::default() });
+    let gateway = gateway(&server, Options { max_collections: 2, ..Options::default() });
     let answers = join_all((0..20).map(|_| get(&gateway, "/pods"))).await;
     assert!(answers.iter().all(|it| it.names().len() == 4));
     assert_eq!(gateway.statuses().len(), 1);
@@ -346,7 +340,7 @@ async fn refusals_of_the_server_are_passed_on() {
     for verb in [Verb::List, Verb::Watch] {
         server.auth().deny("eve", verb, "pods");
     }
-    let gateway = Gateway::new(server.client_for("t").unwrap(), GatewayOptions::default());
+    let gateway = Endpoint::new(server.client_for("t").unwrap(), Options::default());
     let message = get(&gateway, "/pods").await.refusal(403, "Forbidden");
     assert!(message.contains("eve") && message.contains("pods"), "{message}");
     assert_eq!(get(&gateway, "/nodes").await.names(), ["node-1"]);
@@ -358,8 +352,7 @@ async fn refusals_of_the_server_are_passed_on() {
 #[tokio::test]
 async fn while_it_cannot_sync_the_answer_is_503_with_the_reason() {
     let server = server().await;
-    let options =
-        GatewayOptions { sync_timeout: Duration::from_millis(300), ..GatewayOptions::default() };
+    let options = Options { sync_timeout: Duration::from_millis(300), ..Options::default() };
     let gateway = gateway(&server, options);
     assert_eq!(get(&gateway, "/readyz").await.text, "ok\n");
     server.faults().refuse_connections();
@@ -369,14 +362,14 @@ async fn while_it_cannot_sync_the_answer_is_503_with_the_reason() {
     assert!(message.contains("pods.v1") && message.contains("failed, next in"), "{message}");
     assert!(answer.headers.contains_key("retry-after"));
     server.faults().accept_connections();
-    let patient = Gateway::new(server.client().unwrap(), GatewayOptions::default());
+    let patient = Endpoint::new(server.client().unwrap(), Options::default());
     assert_eq!(get(&patient, "/pods").await.names().len(), 4);
 }
 
 #[tokio::test]
 async fn without_a_server_it_lives_but_is_not_ready() {
     let server = TestServer::start().await.unwrap();
-    let gateway = gateway(&server, GatewayOptions::default());
+    let gateway = gateway(&server, Options::default());
     server.shutdown().await;
     assert_eq!(get(&gateway, "/livez").await.text, "ok\n");
     let ready = get(&gateway, "/readyz").await;
@@ -388,7 +381,7 @@ async fn without_a_server_it_lives_but_is_not_ready() {
 #[tokio::test]
 async fn metrics_count_and_name_no_objects() {
     let server = server().await;
-    let gateway = gateway(&server, GatewayOptions::default());
+    let gateway = gateway(&server, Options::default());
     get(&gateway, "/pods").await.names();
     get(&gateway, "/nope").await.refusal(404, "NotFound");
     let metrics = get(&gateway, "/metrics").await;
@@ -421,7 +414,7 @@ async fn metrics_count_and_name_no_objects() {
 #[tokio::test]
 async fn custom_resources_are_found_and_once_gone_so_are_their_objects() {
     let server = server().await;
-    let gateway = gateway(&server, GatewayOptions::default());
+    let gateway = gateway(&server, Options::default());
     server
         .cluster()
         .create(&json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -450,7 +443,7 @@ async fn big_answers_are_whole() {
         pod["metadata"]["annotations"] = json!({"padding": "x".repeat(700)});
         server.cluster().create(&pod).unwrap();
     }
-    let gateway = gateway(&server, GatewayOptions::default());
+    let gateway = gateway(&server, Options::default());
     let answer = get(&gateway, "/pods?namespace=big").await;
     assert!(answer.text.len() > 5 * 64 * 1024);
     assert_eq!(answer.names().into_iter().collect::<BTreeSet<_>>().len(), 500);
@@ -470,7 +463,7 @@ async fn big_answers_are_whole() {
 #[tokio::test]
 async fn over_tcp_it_serves_until_it_is_stopped() {
     let server = server().await;
-    let gateway = gateway(&server, GatewayOptions::default());
+    let gateway = gateway(&server, Options::default());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel::<()>();
@@ -495,7 +488,7 @@ async fn over_tcp_it_serves_until_it_is_stopped() {
 #[tokio::test]
 async fn what_cannot_be_written_is_an_error_and_never_left_out() {
     let server = TestServer::start().await.unwrap();
-    let gateway = gateway(&server, GatewayOptions::default());
+    let gateway = gateway(&server, Options::default());
     let metrics = &gateway.inner.metrics;
     let resource = informer::Resource::of::<k8s_openapi::api::core::v1::Pod>();
     let list = |items| {
@@ -549,7 +542,7 @@ async fn lists_and_objects_are_those_of_the_server() {
             "metadata": {"name": "w", "namespace": "shop"}, "spec": {"size": 3, "text": "<é\n>", "none": null}}))
         .unwrap();
     let client = server.client().unwrap();
-    let gateway = gateway(&server, GatewayOptions::default());
+    let gateway = gateway(&server, Options::default());
     for (path, own, in_protobuf) in [
         ("/api/v1/pods", "/core/v1/pods", true),
         ("/apis/apps/v1/deployments", "/apps/v1/deployments", true),
@@ -604,7 +597,7 @@ fn an_answer_from_a_cache_that_is_behind_says_so() {
 }
 
 /// Waits until the gateway's Pods have reached `version`.
-async fn wait_for(gateway: &Gateway, version: &str) {
+async fn wait_for(gateway: &Endpoint, version: &str) {
     let pods = informer::Resource::of::<k8s_openapi::api::core::v1::Pod>();
     let factory = gateway.inner.collections.factory();
     let informer = factory.informer_as::<Object>(pods, informer::InformerOptions::new()).unwrap();

@@ -11,17 +11,17 @@ use serde_json::json;
 
 /// Why a request is not answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Refusal {
-    pub(super) code: StatusCode,
-    pub(super) reason: String,
-    pub(super) message: String,
+pub(crate) struct Refusal {
+    pub(crate) code: StatusCode,
+    pub(crate) reason: String,
+    pub(crate) message: String,
     /// Seconds.
-    pub(super) retry_after: Option<u32>,
+    pub(crate) retry_after: Option<u32>,
 }
 
 impl Refusal {
     /// A refusal with the reason that Kubernetes has for the code.
-    pub(super) fn new(code: StatusCode, message: impl Into<String>) -> Self {
+    pub(crate) fn new(code: StatusCode, message: impl Into<String>) -> Self {
         let reason = match code.as_u16() {
             400 => "BadRequest",
             401 => "Unauthorized",
@@ -39,24 +39,24 @@ impl Refusal {
         Self { code, reason: reason.to_owned(), message: message.into(), retry_after: None }
     }
 
-    pub(super) fn bad_request(message: impl Into<String>) -> Self {
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
-    pub(super) fn forbidden(message: impl Into<String>) -> Self {
+    pub(crate) fn forbidden(message: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, message)
     }
 
-    pub(super) fn not_found(message: impl Into<String>) -> Self {
+    pub(crate) fn not_found(message: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, message)
     }
 
-    pub(super) fn unavailable(message: impl Into<String>) -> Self {
+    pub(crate) fn unavailable(message: impl Into<String>) -> Self {
         Self { retry_after: Some(1), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, message) }
     }
 
     /// The API server's own refusal, passed on.
-    pub(super) fn passed_on(failure: &Failure) -> Self {
+    pub(crate) fn passed_on(failure: &Failure) -> Self {
         let code = failure.code.and_then(|code| StatusCode::from_u16(code).ok());
         let refusal = Self::new(code.unwrap_or(StatusCode::BAD_GATEWAY), failure.message.clone());
         match failure.reason.is_empty() {

@@ -1,39 +1,36 @@
-//! From paths to answers.
+//! From short paths to answers.
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{FromRequestParts, Path, RawQuery, State};
-use axum::middleware;
+use axum::extract::{FromRequestParts, Path, RawQuery, Request, State};
+use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use http::header::CONTENT_TYPE;
 use http::request::Parts;
-use http::{StatusCode, Uri};
+use http::{Method, StatusCode, Uri};
 use informer::{ObjectKey, Resource, Selection};
 use serde::de::DeserializeOwned;
 
 use super::answer::{List, object, warn_if_behind};
 use super::page::{NoPage, Token};
 use super::query::ListQuery;
-use super::refusal::Refusal;
-use super::{Gateway, guard, metrics};
+use crate::endpoint::Endpoint;
 use crate::object::Object;
+use crate::refusal::Refusal;
 
 const HELP: &str = "\
 GET /{name}                                  a list: a name as kubectl knows it (pods, deploy, Node, widgets.example.com)
 GET /{group}/{version}/{resource}            a list; group `core` for the core group
 GET /{group}/{version}/{resource}/{namespace}/{name}   one object; without the namespace for cluster-scoped ones
     lists take ?labels[KEY]=VALUE (repeated), labelSelector=, fieldSelector=, namespace=, limit=, continue=
+GET /api /apis /openapi /version             Kubernetes' own API: kubectl --server http://HOST:PORT get pods
 GET /livez /readyz /metrics
 ";
 
-pub(super) fn router(gateway: &Gateway) -> Router {
+pub(crate) fn router() -> Router<Endpoint> {
     Router::new()
         .route("/", get(|| async { HELP }))
-        .route("/livez", get(|| async { "ok\n" }))
-        .route("/readyz", get(ready))
-        .route("/metrics", get(show_metrics))
         .route("/{name}", get(by_name))
         .route("/{group}/{version}/{resource}", get(by_resource))
         .route("/{group}/{version}/{resource}/{name}", get(cluster_object))
@@ -42,8 +39,15 @@ pub(super) fn router(gateway: &Gateway) -> Router {
             let message = format!("no such path: {}; there are:\n{HELP}", uri.path());
             Refusal::not_found(message)
         })
-        .layer(middleware::from_fn_with_state(gateway.clone(), guard::guard))
-        .with_state(gateway.clone())
+        .layer(middleware::from_fn(reads_only))
+}
+
+async fn reads_only(request: Request, next: Next) -> Response {
+    if request.method() != Method::GET && request.method() != Method::HEAD {
+        let message = format!("{}: the gateway only reads; use GET or HEAD", request.method());
+        return Refusal::new(StatusCode::METHOD_NOT_ALLOWED, message).into_response();
+    }
+    next.run(request).await
 }
 
 /// The names in a path; what is no text is refused as everything else is.
@@ -60,26 +64,8 @@ impl<N: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Names<N
     }
 }
 
-async fn ready(State(gateway): State<Gateway>) -> Response {
-    match gateway.inner.catalog.check().await {
-        Ok(()) => "ok\n".into_response(),
-        Err(refusal) => {
-            (StatusCode::SERVICE_UNAVAILABLE, format!("{}\n", refusal.message)).into_response()
-        }
-    }
-}
-
-async fn show_metrics(State(gateway): State<Gateway>) -> Response {
-    match gateway.inner.metrics.encode() {
-        Ok(text) => ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response(),
-        Err(error) => {
-            Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response()
-        }
-    }
-}
-
 async fn by_name(
-    State(gateway): State<Gateway>,
+    State(gateway): State<Endpoint>,
     Names(name): Names<String>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refusal> {
@@ -88,7 +74,7 @@ async fn by_name(
 }
 
 async fn by_resource(
-    State(gateway): State<Gateway>,
+    State(gateway): State<Endpoint>,
     Names((group, version, plural)): Names<(String, String, String)>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refusal> {
@@ -97,7 +83,7 @@ async fn by_resource(
 }
 
 async fn cluster_object(
-    State(gateway): State<Gateway>,
+    State(gateway): State<Endpoint>,
     Names((group, version, plural, name)): Names<(String, String, String, String)>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refusal> {
@@ -111,7 +97,7 @@ async fn cluster_object(
 }
 
 async fn namespaced_object(
-    State(gateway): State<Gateway>,
+    State(gateway): State<Endpoint>,
     Names((group, version, plural, namespace, name)): Names<(
         String,
         String,
@@ -131,7 +117,7 @@ async fn namespaced_object(
 }
 
 async fn exact(
-    gateway: &Gateway,
+    gateway: &Endpoint,
     group: &str,
     version: &str,
     plural: &str,
@@ -141,7 +127,7 @@ async fn exact(
 }
 
 async fn one(
-    gateway: &Gateway,
+    gateway: &Endpoint,
     resource: Resource,
     namespace: &str,
     name: &str,
@@ -164,7 +150,7 @@ async fn one(
 }
 
 async fn list(
-    gateway: &Gateway,
+    gateway: &Endpoint,
     resource: Resource,
     query: Option<String>,
 ) -> Result<Response, Refusal> {
@@ -248,7 +234,7 @@ impl Page {
 }
 
 /// A gateway of one namespace knows nothing of others, and must not answer as if they were empty.
-fn check_namespace(gateway: &Gateway, asked: Option<&str>) -> Result<(), Refusal> {
+fn check_namespace(gateway: &Endpoint, asked: Option<&str>) -> Result<(), Refusal> {
     match (gateway.inner.collections.namespace(), asked) {
         (Some(held), Some(asked)) if held != asked => Err(Refusal::forbidden(format!(
             "the gateway holds namespace {held} only and knows nothing of namespace {asked}"

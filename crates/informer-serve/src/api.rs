@@ -1,0 +1,360 @@
+//! Kubernetes' own paths: who answers a request, and on what conditions.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http::header::{CONNECTION, UPGRADE};
+use http::request::Parts;
+use http::{HeaderMap, Method, StatusCode};
+use k8s_serve::{ReadOptions, ReadSide, ResourcePath, Route, Status, Verb, answer as answers};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+use crate::backend::Source;
+use crate::catalog::{Served, not_allowed};
+use crate::collection::Collection;
+use crate::collections::{Unready, described};
+use crate::endpoint::{Endpoint, Inner};
+use crate::forward::forward;
+use crate::metrics::Origin;
+use crate::options::Options;
+use crate::refusal::Refusal;
+
+/// The largest body of a request that is passed on: a review of one's own rights.
+const MAX_REVIEW_BYTES: usize = 64 * 1024;
+
+/// What may be created: questions about oneself.
+const REVIEWS: [(&str, &str); 3] = [
+    ("authorization.k8s.io", "selfsubjectaccessreviews"),
+    ("authorization.k8s.io", "selfsubjectrulesreviews"),
+    ("authentication.k8s.io", "selfsubjectreviews"),
+];
+
+/// Subresources that do more than read, although a GET asks for them.
+const NO_READS: [&str; 4] = ["exec", "attach", "portforward", "proxy"];
+
+/// What need not be escaped in a segment of a path.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b':');
+
+/// An answer, and who gave it.
+struct Answer {
+    response: Response,
+    origin: Origin,
+}
+
+/// A request as it is looked at.
+struct Asked<'a> {
+    path: ResourcePath,
+    verb: Verb,
+    query: &'a str,
+    headers: &'a HeaderMap,
+}
+
+/// Answers a request for one of Kubernetes' paths.
+pub(crate) async fn answer(endpoint: &Endpoint, request: Request) -> Response {
+    let inner = &*endpoint.inner;
+    let (parts, body) = request.into_parts();
+    let route = Route::parse(parts.uri.path());
+    let query = parts.uri.query().unwrap_or_default();
+    if !is_plain(parts.uri.path()) {
+        let refusal = Refusal::bad_request("a segment of the path is no name of an object");
+        return refused(refusal, &parts.headers).response;
+    }
+    let (mut verb, mut resource) = ("other", String::new());
+    let answered = match &route {
+        Route::Resource(path) => {
+            let of = path.verb(&parts.method, query);
+            verb = word(of);
+            match served(inner, path).await {
+                Ok(served) => {
+                    resource = served.info.resource.to_string();
+                    let asked =
+                        Asked { path: path.clone(), verb: of, query, headers: &parts.headers };
+                    of_resource(inner, &parts, &asked, &served, body).await
+                }
+                Err(answer) => answer,
+            }
+        }
+        _ => document(inner, &parts).await,
+    };
+    let Answer { response, origin } =
+        answered.unwrap_or_else(|refusal| refused(refusal, &parts.headers));
+    inner.metrics.api_answered(verb, &resource, origin, response)
+}
+
+/// The answer on an address that other machines reach.
+pub(crate) fn refuse_exposed(request: &Request) -> Response {
+    let message = "Kubernetes' API is answered on loopback only, since there is no authentication here yet; listen on 127.0.0.1, or accept that everybody who reaches this address reads what you may read with --unprotected-api";
+    refused(Refusal::forbidden(message), request.headers()).response
+}
+
+type Answered = Result<Answer, Refusal>;
+
+/// The resource that a path names; the inner answer is that there is none.
+async fn served(inner: &Inner, path: &ResourcePath) -> Result<Served, Answered> {
+    match inner.catalog.served(path).await {
+        Ok(Some(served)) => Ok(served),
+        Ok(None) => Err(Ok(from_cache(answers::not_found()))),
+        Err(refusal) => Err(Err(refusal)),
+    }
+}
+
+async fn document(inner: &Inner, parts: &Parts) -> Answered {
+    reads_only(&parts.method, &parts.headers)?;
+    if matches!(Route::parse(parts.uri.path()), Route::Unknown | Route::Health)
+        && !parts.uri.path().starts_with("/openapi/")
+    {
+        return Ok(from_cache(answers::not_found()));
+    }
+    let segments = segments(parts.uri.path());
+    let path = url(segments.iter().map(|it| &**it), parts.uri.query().unwrap_or_default());
+    let response = inner.documents.get(&path, &parts.headers).await?;
+    Ok(Answer { response, origin: Origin::Upstream })
+}
+
+async fn of_resource(
+    inner: &Inner,
+    parts: &Parts,
+    asked: &Asked<'_>,
+    served: &Served,
+    body: Body,
+) -> Answered {
+    let Asked { path, verb, .. } = asked;
+    if parts.method == Method::POST
+        && path.name.is_none()
+        && REVIEWS.contains(&(&path.group, &path.resource))
+    {
+        let body = to_bytes(body, MAX_REVIEW_BYTES)
+            .await
+            .map_err(|_| Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "the review is too large"))?;
+        not_for_another(asked.headers)?;
+        return pass_on(inner, Method::POST, asked, body).await;
+    }
+    reads_only(&parts.method, asked.headers)?;
+    if !served.is_allowed {
+        return Err(Refusal::forbidden(not_allowed(&served.info.resource)));
+    }
+    if path.subresource.as_deref().is_some_and(|it| NO_READS.contains(&it)) {
+        let message = format!(
+            "{} is not answered here: it does more than read, and would be done with the account of this endpoint; ask the API server itself",
+            path.subresource.as_deref().unwrap_or_default()
+        );
+        return Err(Refusal::forbidden(message));
+    }
+    let is_in_scope = match (inner.collections.namespace(), &path.namespace) {
+        (Some(held), asked) if served.info.resource.namespaced => asked.as_deref() == Some(held),
+        _ => true,
+    };
+    let is_whole = path.subresource.is_none();
+    if served.is_strict || !is_in_scope || !is_whole || !served.info.can_be_watched() {
+        return pass_on(inner, Method::GET, asked, Bytes::new()).await;
+    }
+    let collection = match verb {
+        // One object is no reason to hold all of them.
+        Verb::Get => inner.collections.held(&served.info.resource).await,
+        _ => {
+            let describe = async || described(&served.info);
+            let acquired =
+                inner.collections.acquire(&served.info.resource, describe, false).await?;
+            acquired.ok()
+        }
+    };
+    let Some(collection) = collection else {
+        return pass_on(inner, Method::GET, asked, Bytes::new()).await;
+    };
+    match inner.collections.ready(&collection).await {
+        Ok(()) => {}
+        Err(Unready::Forward(_)) => {
+            return pass_on(inner, Method::GET, asked, Bytes::new()).await;
+        }
+        Err(Unready::Listing) => {
+            let message = format!("{}: the first list is still coming in", served.info.resource);
+            let mut refusal = Refusal::new(StatusCode::TOO_MANY_REQUESTS, message);
+            refusal.retry_after = Some(1);
+            return Err(refusal);
+        }
+        Err(Unready::Refusal(refusal)) => return Err(refusal),
+    }
+    let response = read(inner, asked, collection).await;
+    // What the cache does not reach, ahead or behind, the API server may.
+    match response.status() {
+        StatusCode::GATEWAY_TIMEOUT | StatusCode::GONE => {
+            let passed = pass_on(inner, Method::GET, asked, Bytes::new()).await;
+            Ok(passed.unwrap_or_else(|_| from_cache(response)))
+        }
+        _ => Ok(from_cache(response)),
+    }
+}
+
+/// Reads from a collection.
+async fn read(
+    inner: &Inner,
+    asked: &Asked<'_>,
+    collection: Arc<Collection>,
+) -> http::Response<k8s_serve::Body> {
+    let Options { max_staleness, serve_stale, kept_snapshots, .. } = inner.options;
+    let max_staleness = max_staleness.max(Options::MIN_STALENESS);
+    let is_first_page =
+        asked.verb == Verb::List && has(asked.query, "limit") && !has(asked.query, "continue");
+    let source = Source {
+        collection,
+        max_staleness: (!serve_stale).then_some(max_staleness),
+        kept_pages: is_first_page.then_some(kept_snapshots),
+        stopping: inner.stopping.clone(),
+    };
+    let read = ReadSide::new(source, ReadOptions::default());
+    read.respond(&Route::Resource(asked.path.clone()), asked.query, asked.headers).await
+}
+
+/// Lets the API server answer.
+async fn pass_on(inner: &Inner, method: Method, asked: &Asked<'_>, body: Bytes) -> Answered {
+    not_for_another(asked.headers)?;
+    let path = canonical(&asked.path, asked.query);
+    let response = forward(&inner.client, method, &path, asked.headers, body).await?;
+    Ok(Answer { response, origin: Origin::Upstream })
+}
+
+/// Refuses everything that is no plain read.
+fn reads_only(method: &Method, headers: &HeaderMap) -> Result<(), Refusal> {
+    if *method != Method::GET && *method != Method::HEAD {
+        let message = format!(
+            "{method} is not answered here: this endpoint reads, with an account of its own; send writes to the API server itself"
+        );
+        return Err(Refusal::forbidden(message));
+    }
+    if headers.contains_key(UPGRADE) || asks_for_upgrade(headers) {
+        let message = "upgraded connections are not answered here: use plain HTTP for watches, and the API server itself for exec, attach, port-forward and proxy";
+        return Err(Refusal::forbidden(message));
+    }
+    not_for_another(headers)
+}
+
+fn asks_for_upgrade(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(CONNECTION).iter().filter_map(|it| it.to_str().ok());
+    values.flat_map(|it| it.split(',')).any(|it| it.trim().eq_ignore_ascii_case("upgrade"))
+}
+
+/// Refuses requests that are made in the name of others: they would be answered with what the
+/// endpoint itself may read.
+fn not_for_another(headers: &HeaderMap) -> Result<(), Refusal> {
+    match headers.keys().find(|it| it.as_str().starts_with("impersonate-")) {
+        Some(name) => Err(Refusal::forbidden(format!(
+            "{name}: nobody can be impersonated here, since reads are answered from the cache of this endpoint's account; ask the API server itself"
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn refused(refusal: Refusal, headers: &HeaderMap) -> Answer {
+    let mut status = Status::new(refusal.code.as_u16(), "Unknown", refusal.message);
+    status.reason = refusal.reason.into();
+    status.details.retry_after_seconds = refusal.retry_after.unwrap_or_default();
+    let response = answers::refusal(&status, headers).map(Body::new);
+    Answer { response, origin: Origin::Refused }
+}
+
+fn from_cache(response: http::Response<k8s_serve::Body>) -> Answer {
+    Answer { response: response.map(Body::new).into_response(), origin: Origin::Cache }
+}
+
+/// The path as it was understood, so that the API server understands the same, and the query.
+fn canonical(path: &ResourcePath, query: &str) -> String {
+    let ResourcePath { group, version, namespace, resource, name, subresource } = path;
+    let mut segments = match group.as_str() {
+        "" => vec!["api"],
+        group => vec!["apis", group],
+    };
+    segments.push(version);
+    segments.extend(namespace.iter().flat_map(|it| ["namespaces", it]));
+    segments.push(resource);
+    segments.extend(name.iter().chain(subresource).map(String::as_str));
+    url(segments, query)
+}
+
+fn url<'a>(segments: impl IntoIterator<Item = &'a str>, query: &str) -> String {
+    let mut text = String::new();
+    for segment in segments {
+        text.push('/');
+        text.extend(utf8_percent_encode(segment, SEGMENT));
+    }
+    if !query.is_empty() {
+        text.push('?');
+        text.push_str(query);
+    }
+    text
+}
+
+fn segments(path: &str) -> Vec<Cow<'_, str>> {
+    let segments = path.split('/').filter(|it| !it.is_empty());
+    segments.map(|it| percent_decode_str(it).decode_utf8_lossy()).collect()
+}
+
+/// Whether no segment of a path means something else to a server that resolves it once more.
+fn is_plain(path: &str) -> bool {
+    let is_strange = |it: &Cow<'_, str>| {
+        it.contains(['/', '%', '\\'])
+            || it.contains(char::is_control)
+            || matches!(&**it, "." | "..")
+    };
+    !segments(path).iter().any(is_strange)
+}
+
+/// Whether a query has a parameter that is not empty.
+fn has(query: &str, name: &str) -> bool {
+    form_urlencoded::parse(query.as_bytes()).any(|(key, value)| key == name && !value.is_empty())
+}
+
+fn word(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Get => "get",
+        Verb::List => "list",
+        Verb::Watch => "watch",
+        Verb::Create => "create",
+        Verb::Update => "update",
+        Verb::Patch => "patch",
+        Verb::Delete => "delete",
+        Verb::DeleteCollection => "deletecollection",
+        Verb::Other => "other",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_passed_on_is_what_was_understood() {
+        for (asked, passed) in [
+            ("/api/v1/pods", "/api/v1/pods"),
+            ("//api//v1/namespaces/a/pods/b/log", "/api/v1/namespaces/a/pods/b/log"),
+            ("/api/v1/namespaces/a%20b/pods", "/api/v1/namespaces/a%20b/pods"),
+            (
+                "/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode",
+                "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:node",
+            ),
+        ] {
+            let Route::Resource(path) = Route::parse(asked) else { panic!("{asked}") };
+            assert_eq!(canonical(&path, ""), passed);
+            assert!(is_plain(asked));
+        }
+        assert_eq!(url(["apis", "apps"], "a=b&c=%2F"), "/apis/apps?a=b&c=%2F");
+    }
+
+    #[test]
+    fn paths_that_could_be_resolved_once_more_are_not_plain() {
+        for path in [
+            "/api/v1/namespaces/a/pods/..%2F..%2Fsecrets",
+            "/api/v1/namespaces/a/pods/%2e%2e/secrets",
+            "/apis/..%2fapi%2fv1%2fsecrets",
+            "/api/v1/pods/%252e",
+            "/api/v1/pods/a%5cb",
+            "/api/v1/./pods",
+            "/api/v1/pods/a%00b",
+        ] {
+            assert!(!is_plain(path), "{path}");
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! A collection as the read side reads it.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderMap;
+use informer::{ObjectKey, Snapshot};
+use k8s_serve::log::Cursor;
+use k8s_serve::{
+    At, Backend, Change, Discovery, DiscoveryPath, Feed, FeedEnd, ReadError, ResourcePath, Status,
+};
+use tokio::sync::watch;
+use tokio::time::Sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::collection::Collection;
+use crate::object::{Cached, Object};
+
+/// How many changes a feed returns at once: what a watch that lags behind holds in memory.
+const BATCH: usize = 64;
+
+/// One request's view of a collection, which is held as long as this or a feed of it lives.
+#[derive(Clone)]
+pub(crate) struct Source {
+    pub(crate) collection: Arc<Collection>,
+    /// How stale it may be; `None` for as stale as it is.
+    pub(crate) max_staleness: Option<Duration>,
+    /// How many snapshots are kept for further pages, if this is a request for a first page.
+    pub(crate) kept_pages: Option<usize>,
+    pub(crate) stopping: Stopping,
+}
+
+/// The end of an endpoint: open watches end one after the other.
+#[derive(Debug, Clone)]
+pub(crate) struct Stopping {
+    pub(crate) token: CancellationToken,
+    pub(crate) spread: Duration,
+}
+
+/// One state of a collection.
+#[derive(Clone)]
+pub(crate) struct CachedSnapshot {
+    snapshot: Snapshot<Object>,
+    version: u64,
+}
+
+/// The changes of a collection from a version on.
+pub(crate) struct CachedFeed {
+    collection: Arc<Collection>,
+    cursor: Cursor,
+    published: watch::Receiver<()>,
+    /// A gap was read to its end: where it leads.
+    mark: Option<u64>,
+    stopping: Stopping,
+    /// When it ends because the endpoint stops.
+    end: Option<Pin<Box<Sleep>>>,
+}
+
+impl Source {
+    /// Refuses to answer from a cache that may be too old.
+    fn check_staleness(&self) -> Result<(), ReadError> {
+        let (Some(max), Some(staleness)) =
+            (self.max_staleness, self.collection.history.staleness())
+        else {
+            return Ok(());
+        };
+        if staleness <= max {
+            return Ok(());
+        }
+        let state = self.collection.lister().state();
+        let message = format!(
+            "the cache of {} is {} s old, which is more than --max-staleness allows: {state}",
+            self.collection.own.group_resource(),
+            staleness.as_secs(),
+        );
+        let mut status = Status::new(503, "ServiceUnavailable", message);
+        status.details.retry_after_seconds = 1;
+        Err(ReadError::Refused(Box::new(status)))
+    }
+
+    fn expired(&self) -> ReadError {
+        ReadError::Expired { current: self.collection.history.version() }
+    }
+}
+
+impl Backend for Source {
+    type Object = Cached;
+    type Snapshot = CachedSnapshot;
+    type Feed = CachedFeed;
+
+    async fn discovery(&self, _: &DiscoveryPath, _: &HeaderMap) -> Result<Discovery, ReadError> {
+        // Documents are the API server's own, and do not come here.
+        Err(ReadError::NotServed)
+    }
+
+    async fn resolve(&self, _: &ResourcePath) -> Result<Arc<k8s_serve::Resource>, ReadError> {
+        Ok(Arc::clone(&self.collection.resource))
+    }
+
+    async fn snapshot(&self, _: &k8s_serve::Resource, at: At) -> Result<CachedSnapshot, ReadError> {
+        self.check_staleness()?;
+        let snapshot = CachedSnapshot::new(self.collection.lister().snapshot());
+        match at {
+            At::Exact(version) if version != snapshot.version => {
+                let page = self.collection.page(version).ok_or_else(|| self.expired())?;
+                Ok(CachedSnapshot::new(page))
+            }
+            At::Any | At::Newest | At::Exact(_) => {
+                if let Some(capacity) = self.kept_pages {
+                    self.collection.keep_page(snapshot.version, &snapshot.snapshot, capacity);
+                }
+                Ok(snapshot)
+            }
+        }
+    }
+
+    async fn reached(&self, _: &k8s_serve::Resource, version: u64) -> Result<(), ReadError> {
+        let mut published = self.collection.history.published();
+        loop {
+            published.borrow_and_update();
+            if self.collection.history.version() >= version {
+                return Ok(());
+            }
+            if self.collection.history.has_ended() || published.changed().await.is_err() {
+                return Err(ReadError::NotServed);
+            }
+        }
+    }
+
+    async fn version(&self, _: &k8s_serve::Resource) -> Result<u64, ReadError> {
+        Ok(self.collection.history.version())
+    }
+
+    async fn feed(&self, _: &k8s_serve::Resource, after: u64) -> Result<CachedFeed, ReadError> {
+        let published = self.collection.history.published();
+        let cursor = self.collection.history.cursor(after).map_err(|_| self.expired())?;
+        Ok(CachedFeed {
+            collection: Arc::clone(&self.collection),
+            cursor,
+            published,
+            mark: None,
+            stopping: self.stopping.clone(),
+            end: None,
+        })
+    }
+}
+
+impl CachedSnapshot {
+    fn new(snapshot: Snapshot<Object>) -> Self {
+        Self { version: snapshot.version().number().unwrap_or_default(), snapshot }
+    }
+}
+
+impl k8s_serve::Snapshot for CachedSnapshot {
+    type Object = Cached;
+
+    fn version(&self) -> u64 {
+        self.version
+    }
+
+    fn object(&self, namespace: &str, name: &str) -> Option<Cached> {
+        self.snapshot.find(namespace, name).map(|entry| Cached::new(entry.key, entry.object()))
+    }
+
+    fn page(
+        &self,
+        namespace: Option<&str>,
+        after: Option<&ObjectKey>,
+        limit: usize,
+    ) -> Vec<Cached> {
+        let entries = match (namespace, after) {
+            (_, Some(after)) => self.snapshot.after(after),
+            (Some(namespace), None) => self.snapshot.namespace(namespace),
+            (None, None) => self.snapshot.iter(),
+        };
+        entries
+            .take_while(|entry| namespace.is_none_or(|it| entry.key.namespace() == it))
+            .take(limit)
+            .map(|entry| Cached::new(entry.key, entry.object()))
+            .collect()
+    }
+
+    fn remaining(&self, namespace: Option<&str>, after: &ObjectKey) -> usize {
+        let entries = self.snapshot.after(after);
+        entries.take_while(|entry| namespace.is_none_or(|it| entry.key.namespace() == it)).count()
+    }
+}
+
+impl CachedFeed {
+    /// What there is now; an empty list if nothing has changed.
+    fn poll(&mut self) -> Result<Vec<Change<Cached>>, FeedEnd> {
+        let cursor = &mut self.cursor;
+        let read = self.collection.history.with_log(|log| {
+            let batch = log.map(|log| log.read(cursor, BATCH)).transpose()?;
+            let owned = batch
+                .map(|batch| (batch.changes.into_iter().cloned().collect::<Vec<_>>(), batch.mark));
+            Ok(owned.unwrap_or_default())
+        });
+        let (changes, mark) = read.map_err(|error: k8s_serve::log::Expired| FeedEnd::Expired {
+            current: error.current,
+        })?;
+        self.mark = mark;
+        if changes.is_empty() && mark.is_none() && self.collection.history.has_ended() {
+            return Err(FeedEnd::Closed);
+        }
+        Ok(changes)
+    }
+}
+
+impl Feed for CachedFeed {
+    type Object = Cached;
+
+    async fn next(&mut self) -> Result<Vec<Change<Cached>>, FeedEnd> {
+        loop {
+            // Marked as seen before looking: what comes in between wakes the next round.
+            self.published.borrow_and_update();
+            let changes = self.poll()?;
+            if !changes.is_empty() || self.mark.is_some() {
+                return Ok(changes);
+            }
+            let (token, spread) = (&self.stopping.token, self.stopping.spread);
+            let end = &mut self.end;
+            tokio::select! {
+                changed = self.published.changed() => changed.map_err(|_| FeedEnd::Closed)?,
+                () = async {
+                    token.cancelled().await;
+                    end.get_or_insert_with(|| {
+                        Box::pin(tokio::time::sleep(spread.mul_f64(fastrand::f64())))
+                    })
+                    .await;
+                } => return Err(FeedEnd::Closed),
+            }
+        }
+    }
+
+    fn progress(&self) -> Option<u64> {
+        self.cursor.progress()
+    }
+
+    fn take_mark(&mut self) -> Option<u64> {
+        self.mark.take()
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source").field("collection", &self.collection).finish_non_exhaustive()
+    }
+}

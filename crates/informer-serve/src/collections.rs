@@ -1,0 +1,369 @@
+//! What is held: started by the first request, shared, bounded in number and memory, let go when
+//! idle.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, PoisonError, Weak};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use http::StatusCode;
+use informer::discovery::ApiResourceInfo;
+use informer::source::Failure;
+use informer::{
+    Error, InformerOptions, InformerState, Lister, Resource, SharedInformer, SharedInformerFactory,
+};
+use k8s_protobuf::Kind;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use crate::collection::Collection;
+use crate::object::Object;
+use crate::options::Options;
+use crate::refusal::Refusal;
+
+/// How often a discovery must have said that a resource is gone before the endpoint says so.
+const ABSENT_FOR_GOOD: u32 = 3;
+/// How long a resource that cannot be held is forwarded before it is tried again.
+const TRY_AGAIN: Duration = Duration::from_secs(60);
+/// A list that trying again does not change: a request that is wrong, no or no valid user, no
+/// permission, no such resource.
+const FINAL: [u16; 4] = [400, 401, 403, 404];
+/// How long a list may take that stands in for a bookmark.
+const REFRESH_DEADLINE: Duration = Duration::from_secs(30);
+/// Bookmarks are up to 75 s apart: where there are any, a list stands in for one only then.
+const BOOKMARK_OVERDUE: Duration = Duration::from_secs(78);
+
+pub(crate) struct Collections {
+    factory: SharedInformerFactory,
+    options: Options,
+    held: Mutex<Held>,
+    /// The same, for those who cannot wait; some of them may be gone.
+    known: std::sync::Mutex<Vec<Weak<Collection>>>,
+}
+
+#[derive(Default)]
+struct Held {
+    collections: HashMap<Resource, Arc<Collection>>,
+    /// What cannot be held, since when, and why.
+    unheld: HashMap<Resource, (Instant, Unheld)>,
+}
+
+/// Why a request is not answered from a collection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Unheld {
+    /// Our own account may not list it, or the server cannot.
+    Refused(Failure),
+    /// As many are held as may be.
+    TooMany,
+    /// It does not fit into memory.
+    TooLarge,
+    /// Its versions are no numbers.
+    Unordered,
+}
+
+/// Why a collection is not ready.
+pub(crate) enum Unready {
+    /// The API server may answer instead.
+    Forward(Unheld),
+    /// The first list has not come yet, and nothing has failed.
+    Listing,
+    /// Nobody can answer.
+    Refusal(Refusal),
+}
+
+/// A synced informer's lister; while this lives, the informer is in use.
+pub(crate) struct Synced {
+    pub(crate) lister: Lister<Object>,
+    _collection: Arc<Collection>,
+}
+
+impl Collections {
+    pub(crate) fn new(factory: SharedInformerFactory, options: &Options) -> Self {
+        Self {
+            factory,
+            options: options.clone(),
+            held: Mutex::default(),
+            known: std::sync::Mutex::default(),
+        }
+    }
+
+    pub(crate) fn factory(&self) -> &SharedInformerFactory {
+        &self.factory
+    }
+
+    /// The namespace that the endpoint is limited to, for resources that have any.
+    pub(crate) fn namespace(&self) -> Option<&str> {
+        self.options.namespace.as_deref()
+    }
+
+    /// The lister of `resource`, once its first list is there.
+    pub(crate) async fn synced(&self, resource: &Resource) -> Result<Synced, Refusal> {
+        let plain = k8s_serve::Resource {
+            namespaced: resource.namespaced,
+            custom: Kind::of(&resource.api_version(), &resource.kind).is_none(),
+            ..k8s_serve::Resource::new(
+                &resource.group,
+                &resource.version,
+                &resource.plural,
+                &resource.kind,
+            )
+        };
+        let acquired = self.acquire(resource, async || plain, false).await?;
+        let unready = match acquired {
+            Ok(collection) => match self.ready(&collection).await {
+                Ok(()) => {
+                    let lister = collection.lister();
+                    return Ok(Synced { lister, _collection: collection });
+                }
+                Err(unready) => unready,
+            },
+            Err(unheld) => Unready::Forward(unheld),
+        };
+        Err(match unready {
+            Unready::Refusal(refusal) => refusal,
+            Unready::Listing => {
+                Refusal::unavailable(format!("{resource}: the first list is still coming in"))
+            }
+            Unready::Forward(unheld) => unheld.refusal(resource, &self.options),
+        })
+    }
+
+    /// The collection if it is held.
+    pub(crate) async fn held(&self, resource: &Resource) -> Option<Arc<Collection>> {
+        let held = self.held.lock().await;
+        held.collections.get(resource).inspect(|it| it.touch()).cloned()
+    }
+
+    /// Starts to hold a resource unless it is held already.
+    pub(crate) async fn acquire(
+        &self,
+        own: &Resource,
+        describe: impl AsyncFnOnce() -> k8s_serve::Resource,
+        is_eager: bool,
+    ) -> Result<Result<Arc<Collection>, Unheld>, Refusal> {
+        let mut held = self.held.lock().await;
+        if let Some(known) = held.collections.get(own) {
+            known.touch();
+            return Ok(Ok(Arc::clone(known)));
+        }
+        if let Some((since, unheld)) = held.unheld.get(own) {
+            if since.elapsed() < TRY_AGAIN {
+                return Ok(Err(unheld.clone()));
+            }
+            held.unheld.remove(own);
+        }
+        if held.collections.len() >= self.options.max_collections {
+            return Ok(Err(Unheld::TooMany));
+        }
+        let total: usize = held.collections.values().map(|it| it.bytes()).sum();
+        if total >= self.options.max_bytes {
+            return Ok(Err(Unheld::TooLarge));
+        }
+        let resource = Arc::new(describe().await);
+        let mut options = InformerOptions::new();
+        if let Some(namespace) = self.options.namespace.as_ref().filter(|_| own.namespaced) {
+            options = options.namespace(namespace);
+        }
+        if self.options.keep_managed_fields {
+            options = options.keep_managed_fields();
+        }
+        let informer = self.factory.informer_as::<Object>(own.clone(), options)?;
+        let log_bytes = self.options.log_bytes;
+        let collection = Collection::new(own.clone(), resource, informer, log_bytes, is_eager)?;
+        let collection = Arc::new(collection);
+        held.collections.insert(own.clone(), Arc::clone(&collection));
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|it| it.strong_count() > 0);
+        known.push(Arc::downgrade(&collection));
+        Ok(Ok(collection))
+    }
+
+    /// Waits for the first list, but not for long.
+    pub(crate) async fn ready(&self, collection: &Arc<Collection>) -> Result<(), Unready> {
+        let informer = &collection.informer;
+        let synced = match informer.has_synced() {
+            true => informer.synced().await,
+            false => tokio::select! {
+                synced = informer.synced_within(self.options.sync_timeout) => synced,
+                // Waiting would not help.
+                failure = refused(informer) => {
+                    return Err(self.give_up(collection, Unheld::Refused(failure)).await);
+                }
+            },
+        };
+        match synced {
+            Ok(_) => {}
+            Err(error @ Error::NotSynced(_)) => {
+                return Err(match informer.status().state.cause() {
+                    Some(_) => Unready::Refusal(Refusal::unavailable(error.to_string())),
+                    None => Unready::Listing,
+                });
+            }
+            Err(error) => return Err(Unready::Refusal(error.into())),
+        }
+        if let InformerState::Unavailable { absent: ABSENT_FOR_GOOD.., cause, .. } =
+            collection.lister().state()
+        {
+            let name = collection.own.group_resource();
+            let message = format!("the server no longer has {name}: {cause}");
+            return Err(Unready::Refusal(Refusal::not_found(message)));
+        }
+        if collection.history.is_unordered() {
+            return Err(self.give_up(collection, Unheld::Unordered).await);
+        }
+        Ok(())
+    }
+
+    /// Lets a collection go that cannot be held.
+    async fn give_up(&self, collection: &Collection, unheld: Unheld) -> Unready {
+        let mut held = self.held.lock().await;
+        if let Some(gone) = held.collections.remove(&collection.own) {
+            held.unheld.insert(collection.own.clone(), (Instant::now(), unheld.clone()));
+            self.factory.stop(&gone.informer).await;
+        }
+        Unready::Forward(unheld)
+    }
+
+    /// Lets go of what nobody asked for long enough, and of what does not fit; lists what nothing
+    /// was heard of.
+    pub(crate) async fn sweep(&self, idle_timeout: Duration) {
+        // Locked until they have stopped, so that nobody gets an informer that is about to stop.
+        let mut held = self.held.lock().await;
+        held.unheld.retain(|_, (since, _)| since.elapsed() < TRY_AGAIN);
+        for collection in held.collections.values() {
+            collection.sweep_pages(self.options.snapshot_lifetime);
+            self.refresh_if_silent(collection);
+        }
+        let mut unused: Vec<Arc<Collection>> = held
+            .collections
+            .values()
+            .filter(|it| !it.is_eager && Arc::strong_count(it) == 1)
+            .cloned()
+            .collect();
+        unused.sort_by_key(|it| it.idle_since());
+        let mut total: usize = held.collections.values().map(|it| it.bytes()).sum();
+        for collection in unused {
+            let is_idle = !self.options.idle_timeout.is_zero()
+                && collection.idle_since().elapsed() >= idle_timeout;
+            let is_too_much = total > self.options.max_bytes;
+            if !is_idle && !is_too_much {
+                continue;
+            }
+            total -= collection.bytes();
+            let resource = &collection.own;
+            held.collections.remove(resource);
+            if is_too_much {
+                tracing::warn!(%resource, "too much is held: letting it go; raise --max-memory to keep it");
+                held.unheld.insert(resource.clone(), (Instant::now(), Unheld::TooLarge));
+            } else {
+                tracing::info!(%resource, "nobody asked for it for a while: stopping its informer");
+            }
+            self.factory.stop(&collection.informer).await;
+        }
+    }
+
+    /// Lists a collection of which no sign of life has come: where a server sends no bookmarks, a
+    /// quiet collection cannot be told from a dead watch.
+    fn refresh_if_silent(&self, collection: &Arc<Collection>) {
+        let Some(staleness) = collection.history.staleness() else { return };
+        let max = self.options.max_staleness.max(Options::MIN_STALENESS);
+        let has_bookmarks = collection.informer.status().counters.bookmarks > 0;
+        let limit = if has_bookmarks { BOOKMARK_OVERDUE.min(max) } else { max * 2 / 3 };
+        if staleness >= limit {
+            collection.refresh(REFRESH_DEADLINE);
+        }
+    }
+
+    /// What is held, without waiting.
+    pub(crate) fn now(&self) -> Vec<Arc<Collection>> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    pub(crate) async fn shutdown(&self) {
+        self.held.lock().await.collections.clear();
+        self.factory.shutdown().await;
+    }
+}
+
+impl fmt::Display for Unheld {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(failure) => failure.fmt(f),
+            Self::TooMany => f.write_str("as many resources are held as --max-collections allows"),
+            Self::TooLarge => f.write_str("it does not fit into what --max-memory allows"),
+            Self::Unordered => f.write_str("its versions are no numbers"),
+        }
+    }
+}
+
+impl Unheld {
+    /// For requests that cannot be forwarded.
+    fn refusal(&self, resource: &Resource, options: &Options) -> Refusal {
+        let mut refusal = match self {
+            Self::Refused(failure) => return Refusal::passed_on(failure),
+            Self::TooMany => Refusal::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                format!(
+                    "the gateway holds {} resources already, the most it may; ask for one of them, wait until one is let go, or raise --max-collections",
+                    options.max_collections
+                ),
+            ),
+            Self::TooLarge => Refusal::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                format!(
+                    "{resource} does not fit into the memory that the gateway may take; raise --max-memory"
+                ),
+            ),
+            Self::Unordered => {
+                let message =
+                    format!("{resource}: its versions are no numbers, so they cannot be ordered");
+                return Refusal::new(StatusCode::NOT_IMPLEMENTED, message);
+            }
+        };
+        refusal.retry_after = Some(60);
+        refusal
+    }
+}
+
+/// Resolves when the first list of `informer` is refused in a way that trying again does not
+/// change.
+async fn refused(informer: &SharedInformer<Object>) -> Failure {
+    let mut changes = informer.status_changes();
+    while let Some(status) = changes.next().await {
+        let cause = status.state.cause().filter(|_| !status.has_synced);
+        if let Some(cause) =
+            cause.filter(|cause| cause.code.is_some_and(|code| FINAL.contains(&code)))
+        {
+            return cause.clone();
+        }
+    }
+    std::future::pending().await
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::UnknownResource(unknown) => unknown.into(),
+            error @ Error::NothingDecodes { .. } => {
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
+            }
+            other => Self::unavailable(other.to_string()),
+        }
+    }
+}
+
+/// A resource as the read side names it.
+pub(crate) fn described(info: &ApiResourceInfo) -> k8s_serve::Resource {
+    let Resource { group, version, plural, kind, namespaced } = &info.resource;
+    k8s_serve::Resource {
+        singular: info.singular.clone(),
+        short_names: info.short_names.clone(),
+        categories: info.categories.clone(),
+        namespaced: *namespaced,
+        custom: Kind::of(&info.resource.api_version(), kind).is_none(),
+        verbs: info.verbs.clone(),
+        ..k8s_serve::Resource::new(group, version, plural, kind)
+    }
+}

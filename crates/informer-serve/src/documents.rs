@@ -1,0 +1,136 @@
+//! Documents of the API server that change seldom: discovery, OpenAPI, the version. They are its
+//! own, byte for byte, and remembered for a moment.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use http::header::{ACCEPT, ACCEPT_ENCODING, ETAG, IF_NONE_MATCH};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use http_body_util::{BodyExt, Limited};
+use kube::Client;
+use tokio::time::Instant;
+
+use crate::forward::{pick_answer_headers, send};
+use crate::refusal::Refusal;
+
+/// How long a document is believed before the server is asked whether it has changed.
+const FRESH: Duration = Duration::from_secs(5);
+/// How much is remembered, in bytes.
+const MAX_BYTES: usize = 64 << 20;
+/// The largest document that is passed on.
+const MAX_DOCUMENT_BYTES: usize = 64 << 20;
+
+/// The documents that were asked for last.
+pub(crate) struct Documents {
+    client: Client,
+    /// The one asked for last at the end.
+    remembered: Mutex<VecDeque<Arc<Document>>>,
+}
+
+struct Document {
+    key: Key,
+    headers: HeaderMap,
+    body: Bytes,
+    at: Instant,
+}
+
+/// What an answer depends on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Key {
+    path: String,
+    accept: Vec<HeaderValue>,
+    encoding: Vec<HeaderValue>,
+}
+
+impl Documents {
+    pub(crate) fn new(client: Client) -> Self {
+        Self { client, remembered: Mutex::default() }
+    }
+
+    /// The document at a path with its query.
+    ///
+    /// # Errors
+    /// If the server does not answer.
+    pub(crate) async fn get(&self, path: &str, headers: &HeaderMap) -> Result<Response, Refusal> {
+        let all = |name| headers.get_all(name).iter().cloned().collect();
+        let key =
+            Key { path: path.to_owned(), accept: all(ACCEPT), encoding: all(ACCEPT_ENCODING) };
+        let known = self.known(&key);
+        if let Some(fresh) = known.as_ref().filter(|it| it.at.elapsed() < FRESH) {
+            return Ok(fresh.answer(headers));
+        }
+        let mut asked = headers.clone();
+        asked.remove(IF_NONE_MATCH);
+        if let Some(etag) = known.as_ref().and_then(|it| it.headers.get(ETAG)) {
+            asked.insert(IF_NONE_MATCH, etag.clone());
+        }
+        let response = send(&self.client, Method::GET, path, &asked, Bytes::new()).await?;
+        let (parts, body) = response.into_parts();
+        if let Some(known) = known.filter(|_| parts.status == StatusCode::NOT_MODIFIED) {
+            let Document { key, headers: own, body, .. } = &*known;
+            let at = Instant::now();
+            let renewed =
+                Document { key: key.clone(), headers: own.clone(), body: body.clone(), at };
+            return Ok(self.remember(renewed).answer(headers));
+        }
+        let body = Limited::new(body, MAX_DOCUMENT_BYTES).collect().await.map_err(|error| {
+            Refusal::unavailable(format!("the API server's answer broke off: {error}"))
+        })?;
+        let own = pick_answer_headers(&parts.headers);
+        let document = Document { key, headers: own, body: body.to_bytes(), at: Instant::now() };
+        if parts.status != StatusCode::OK {
+            let mut response = document.answer(&HeaderMap::new());
+            *response.status_mut() = parts.status;
+            return Ok(response);
+        }
+        Ok(self.remember(document).answer(headers))
+    }
+
+    fn known(&self, key: &Key) -> Option<Arc<Document>> {
+        let mut remembered = self.lock();
+        let at = remembered.iter().position(|it| it.key == *key)?;
+        let document = remembered.remove(at)?;
+        remembered.push_back(Arc::clone(&document));
+        Some(document)
+    }
+
+    fn remember(&self, document: Document) -> Arc<Document> {
+        let document = Arc::new(document);
+        let mut remembered = self.lock();
+        remembered.retain(|it| it.key != document.key);
+        remembered.push_back(Arc::clone(&document));
+        while remembered.iter().map(|it| it.body.len()).sum::<usize>() > MAX_BYTES {
+            remembered.pop_front();
+        }
+        document
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Document>>> {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Document {
+    /// The whole document, or that it is what the client has.
+    fn answer(&self, headers: &HeaderMap) -> Response {
+        let etag = self.headers.get(ETAG);
+        let is_known = etag.is_some_and(|etag| {
+            let asked = headers.get_all(IF_NONE_MATCH).iter();
+            asked.filter_map(|it| it.to_str().ok()).flat_map(|it| it.split(',')).any(|it| {
+                let it = it.trim();
+                it == "*" || it.trim_start_matches("W/").as_bytes() == etag.as_bytes()
+            })
+        });
+        let body = if is_known { Body::empty() } else { Body::from(self.body.clone()) };
+        let mut response = Response::new(body);
+        *response.headers_mut() = self.headers.clone();
+        if is_known {
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+        }
+        response
+    }
+}

@@ -1,0 +1,273 @@
+//! The endpoint: what is shared by all requests, its routes, its start and its end.
+
+use std::fmt;
+use std::future::Future;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::middleware;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{any, get};
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
+use informer::{SharedInformerFactory, Status};
+use kube::Client;
+use prometheus_client::registry::Registry;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::api;
+use crate::backend::Stopping;
+use crate::catalog::Catalog;
+use crate::collections::{Collections, described};
+use crate::documents::Documents;
+use crate::gateway::{self, Pages};
+use crate::guard;
+use crate::listen::{self, Limits};
+use crate::metrics::{self, Metrics};
+use crate::options::Options;
+use crate::refusal::Refusal;
+
+/// How long the last requests may take once the watches have ended.
+const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(5);
+/// How often idle resources are looked for, at the most.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
+const MIN_SWEEP: Duration = Duration::from_millis(100);
+
+/// Kubernetes' read API, and the gateway's short paths, from informers' caches; a cheap handle,
+/// clones are the same endpoint.
+#[derive(Clone)]
+pub struct Endpoint {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) options: Options,
+    pub(crate) client: Client,
+    pub(crate) catalog: Catalog,
+    pub(crate) collections: Arc<Collections>,
+    pub(crate) documents: Documents,
+    pub(crate) pages: Pages,
+    pub(crate) metrics: Metrics,
+    pub(crate) stopping: Stopping,
+}
+
+/// Whether the API paths are answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ApiPaths {
+    Open,
+    Refused,
+}
+
+impl Endpoint {
+    /// An endpoint that asks the server through `client`, at the first request.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    #[must_use]
+    pub fn new(client: Client, options: Options) -> Self {
+        let factory = SharedInformerFactory::builder(client).build();
+        factory.start();
+        Self::over(factory, options)
+    }
+
+    /// An endpoint over the informers of a program's own factory. Those of the type
+    /// [`Object`](crate::Object) in the scope of [`Options::namespace`] are shared; what else is
+    /// asked for is added to the factory. [`shutdown`](Self::shutdown) shuts the factory down.
+    #[must_use]
+    pub fn over(factory: SharedInformerFactory, options: Options) -> Self {
+        let client = factory.client().clone();
+        let collections = Arc::new(Collections::new(factory, &options));
+        let stopping =
+            Stopping { token: CancellationToken::new(), spread: options.shutdown_spread };
+        let inner = Inner {
+            catalog: Catalog::new(client.clone(), &options),
+            documents: Documents::new(client.clone()),
+            metrics: Metrics::new(Arc::clone(&collections)),
+            pages: Pages::new(options.kept_snapshots, options.snapshot_lifetime),
+            client,
+            collections,
+            stopping,
+            options,
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// The routes, to serve them in a program of your own; [`warm`](Self::warm) is left to call at
+    /// the start, and [`sweep`](Self::sweep) every few seconds. Whoever reaches them reads what the
+    /// endpoint's account may read: serve them on loopback, or behind access control of your own.
+    pub fn router(&self) -> Router {
+        self.routes(ApiPaths::Open)
+    }
+
+    /// Serves until `stop` resolves; then ends watches one after the other, lets other requests
+    /// end, and stops all informers.
+    ///
+    /// At most [`Options::max_connections`] are served at a time, and one that does not send a
+    /// whole request within 30 s is closed. On an address that is not loopback the API paths are
+    /// refused, unless [`Options::unprotected_api`] is set.
+    ///
+    /// # Cancel safety
+    /// Dropping the future stops serving; the informers stop with the last handle of the endpoint.
+    pub async fn serve(
+        &self,
+        listener: TcpListener,
+        stop: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let options = &self.inner.options;
+        let is_exposed = !listener.local_addr().is_ok_and(|it| it.ip().is_loopback());
+        let api = match is_exposed && !options.unprotected_api {
+            true => ApiPaths::Refused,
+            false => ApiPaths::Open,
+        };
+        let token = self.inner.stopping.token.clone();
+        let stopped = {
+            let token = token.clone();
+            async move {
+                stop.await;
+                token.cancel();
+            }
+        };
+        let limits = Limits { connections: options.max_connections, ..Limits::default() };
+        let serving = listen::serve(listener, self.routes(api), stopped, limits);
+        let deadline = async {
+            token.cancelled().await;
+            tokio::time::sleep(options.shutdown_spread + SHUTDOWN_DEADLINE).await;
+        };
+        let sweeping = async {
+            if let Err(message) = self.warm().await {
+                tracing::warn!("--cache: {message}");
+            }
+            loop {
+                tokio::time::sleep(SWEEP_INTERVAL.min(options.idle_timeout.max(MIN_SWEEP))).await;
+                self.sweep().await;
+            }
+        };
+        tokio::select! {
+            () = serving => {}
+            () = deadline => {}
+            () = sweeping => {}
+        }
+        self.shutdown().await;
+    }
+
+    /// Starts to hold what [`Options::cache`] names; [`serve`](Self::serve) does it by itself.
+    ///
+    /// # Errors
+    /// What cannot be held, and why, in words; the rest is held.
+    ///
+    /// # Cancel safety
+    /// What was started goes on.
+    pub async fn warm(&self) -> Result<(), String> {
+        let Inner { catalog, collections, options, .. } = &*self.inner;
+        let mut failed = Vec::new();
+        for name in &options.cache {
+            let started = async {
+                let own = catalog.find_by_arg(name).await?;
+                let info = catalog.info(&own).await?;
+                collections.acquire(&own, async || described(&info), true).await
+            };
+            match started.await {
+                Ok(Ok(_)) => {}
+                Ok(Err(unheld)) => failed.push(format!("{name}: {unheld}")),
+                Err(refusal) => failed.push(format!("{name}: {}", refusal.message)),
+            }
+        }
+        if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
+    }
+
+    /// Lets go of the resources that nobody asked for long enough, of what does not fit into
+    /// memory, and of old snapshots; asks for signs of life. [`serve`](Self::serve) does it by
+    /// itself.
+    ///
+    /// # Cancel safety
+    /// What was told to stop stops; dropping the future only ends the wait.
+    pub async fn sweep(&self) {
+        self.inner.pages.sweep(tokio::time::Instant::now().into_std());
+        self.inner.collections.sweep(self.inner.options.idle_timeout).await;
+    }
+
+    /// Ends open watches and stops all informers.
+    ///
+    /// # Cancel safety
+    /// Everything is told to stop at the first poll; dropping the future only ends the wait.
+    pub async fn shutdown(&self) {
+        self.inner.stopping.token.cancel();
+        self.inner.collections.shutdown().await;
+    }
+
+    /// The status of every informer.
+    #[must_use]
+    pub fn statuses(&self) -> Vec<Status> {
+        self.inner.collections.factory().statuses()
+    }
+
+    /// Adds what `/metrics` shows to a registry of your own.
+    pub fn register_metrics(&self, registry: &mut Registry) {
+        self.inner.metrics.register(registry);
+    }
+
+    fn routes(&self, api: ApiPaths) -> Router {
+        let answer = move |State(endpoint): State<Self>, request: Request| async move {
+            match api {
+                ApiPaths::Open => api::answer(&endpoint, request).await,
+                ApiPaths::Refused => api::refuse_exposed(&request),
+            }
+        };
+        let mut router = gateway::router()
+            .route("/livez", get(|| async { "ok\n" }))
+            .route("/healthz", get(|| async { "ok\n" }))
+            .route("/readyz", get(ready))
+            .route("/metrics", get(show_metrics));
+        for segment in ["api", "apis", "openapi", "version"] {
+            router = router
+                .route(&format!("/{segment}"), any(answer))
+                .route(&format!("/{segment}/"), any(answer))
+                .route(&format!("/{segment}/{{*rest}}"), any(answer));
+        }
+        router
+            .layer(middleware::from_fn_with_state(self.clone(), guard::guard))
+            .with_state(self.clone())
+    }
+}
+
+async fn ready(State(endpoint): State<Endpoint>) -> Response {
+    let Inner { catalog, collections, stopping, .. } = &*endpoint.inner;
+    let unsynced = || {
+        let mut eager = collections.now().into_iter().filter(|it| it.is_eager);
+        eager.find(|it| !it.informer.has_synced())
+    };
+    let ready = match catalog.check().await {
+        Err(refusal) => Err(refusal.message),
+        Ok(()) if stopping.token.is_cancelled() => Err("stopping".to_owned()),
+        Ok(()) => unsynced().map_or(Ok(()), |it| Err(format!("{}: no list yet", it.own))),
+    };
+    match ready {
+        Ok(()) => "ok\n".into_response(),
+        Err(message) => (StatusCode::SERVICE_UNAVAILABLE, format!("{message}\n")).into_response(),
+    }
+}
+
+async fn show_metrics(State(endpoint): State<Endpoint>) -> Response {
+    match endpoint.inner.metrics.encode() {
+        Ok(text) => ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response(),
+        Err(error) => {
+            Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response()
+        }
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint").field("options", &self.inner.options).finish_non_exhaustive()
+    }
+}
+
+/// Whether a server that listens there can be reached from other machines.
+#[must_use]
+pub fn is_exposed(address: IpAddr) -> bool {
+    !address.is_loopback()
+}

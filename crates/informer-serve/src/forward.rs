@@ -1,0 +1,103 @@
+//! What the API server itself answers: requests passed on with the endpoint's own account.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use http::header::{
+    ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH,
+    LAST_MODIFIED, RETRY_AFTER, VARY, WARNING,
+};
+use http::{HeaderMap, HeaderName, Method, Request, Uri};
+use informer::source::unretried_body;
+use kube::Client;
+
+use crate::refusal::Refusal;
+
+/// How long the API server may take to begin an answer.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// What is passed on of a request. Never who asks: the endpoint asks with its own account.
+const OF_REQUESTS: [HeaderName; 4] = [ACCEPT, ACCEPT_ENCODING, IF_NONE_MATCH, CONTENT_TYPE];
+
+/// What is passed on of an answer.
+const OF_ANSWERS: [HeaderName; 11] = [
+    CONTENT_TYPE,
+    CONTENT_ENCODING,
+    ETAG,
+    LAST_MODIFIED,
+    RETRY_AFTER,
+    VARY,
+    WARNING,
+    http::header::CACHE_CONTROL,
+    HeaderName::from_static("audit-id"),
+    HeaderName::from_static("x-kubernetes-pf-flowschema-uid"),
+    HeaderName::from_static("x-kubernetes-pf-prioritylevel-uid"),
+];
+
+/// Sends a request to the API server and passes on its answer, whatever that is. `path` has the
+/// query.
+///
+/// # Errors
+/// If there is no answer.
+pub(crate) async fn forward(
+    client: &Client,
+    method: Method,
+    path: &str,
+    headers: &HeaderMap,
+    body: Bytes,
+) -> Result<Response, Refusal> {
+    let response = send(client, method, path, headers, body).await?;
+    let (parts, body) = response.into_parts();
+    let mut passed = Response::new(Body::new(body));
+    *passed.status_mut() = parts.status;
+    *passed.headers_mut() = pick_answer_headers(&parts.headers);
+    if let Some(length) = parts.headers.get(CONTENT_LENGTH) {
+        passed.headers_mut().insert(CONTENT_LENGTH, length.clone());
+    }
+    Ok(passed)
+}
+
+/// Sends a request to the API server.
+///
+/// # Errors
+/// If there is no answer.
+pub(crate) async fn send(
+    client: &Client,
+    method: Method,
+    path: &str,
+    headers: &HeaderMap,
+    body: Bytes,
+) -> Result<http::Response<kube::client::Body>, Refusal> {
+    let unreachable = |error: &dyn std::fmt::Display| {
+        Refusal::unavailable(format!("the API server does not answer: {error}"))
+    };
+    let uri: Uri =
+        path.parse().map_err(|_| Refusal::bad_request("the path or query is no part of a URL"))?;
+    let body = unretried_body(body).await.map_err(|error| unreachable(&error))?;
+    let mut request = Request::new(body);
+    *request.method_mut() = method;
+    *request.uri_mut() = uri;
+    *request.headers_mut() = pick(headers, &OF_REQUESTS);
+    match tokio::time::timeout(TIMEOUT, client.send(request)).await {
+        Ok(Ok(response)) => Ok(response),
+        Ok(Err(error)) => Err(unreachable(&error)),
+        Err(_) => Err(unreachable(&format_args!("nothing came within {} s", TIMEOUT.as_secs()))),
+    }
+}
+
+/// What is passed on of the headers of an answer, but for its length.
+pub(crate) fn pick_answer_headers(headers: &HeaderMap) -> HeaderMap {
+    pick(headers, &OF_ANSWERS)
+}
+
+fn pick(headers: &HeaderMap, names: &[HeaderName]) -> HeaderMap {
+    let mut picked = HeaderMap::new();
+    for name in names {
+        for value in headers.get_all(name) {
+            picked.append(name, value.clone());
+        }
+    }
+    picked
+}

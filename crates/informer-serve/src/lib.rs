@@ -1,0 +1,103 @@
+//! Kubernetes' read API from informers' caches.
+//!
+//! An [`Endpoint`] answers get, list and watch as a kube-apiserver does, for kubectl, client-go,
+//! kube-rs and everything else that speaks to one. An informer starts at the first list or watch of
+//! a resource and is shared by all later ones; whatever is not answered from a cache is passed on.
+//!
+//! ```text
+//! kubectl --server http://127.0.0.1:8888 get pods -A
+//! GET /api/v1/pods?watch=1&resourceVersion=…  Kubernetes' own paths: /api /apis /openapi /version
+//! GET /deploy?labels[k8s-app]=kube-dns        a plural, singular or short name, as kubectl knows it
+//! GET /core/v1/pods?namespace=web&limit=100   group (core for the core group), version, plural name
+//! GET /core/v1/pods/web/web-0                 one object
+//! GET /core/v1/nodes/node-1                   one object of a cluster-scoped resource
+//! GET /livez  /readyz  /metrics               these win over short names
+//! ```
+//!
+//! # Who answers
+//! | request | answered by |
+//! |---|---|
+//! | list or watch of a resource that can be held | the cache; it is started by the first one |
+//! | get of an object whose resource is held | the cache |
+//! | `/api`, `/apis`, `/openapi`, `/version` | the API server; remembered for 5 s, then by its ETag |
+//! | subresources, objects of resources that are not held, [`strict`](Options::strict) resources, what does not fit the limits or may not be listed, pages and versions that the cache no longer has or not yet | the API server |
+//! | reviews of one's own rights (`kubectl auth can-i`) | the API server |
+//! | all other writes, `exec`, `attach`, `portforward`, `proxy`, upgraded connections, impersonation | nobody: 403 |
+//!
+//! What is passed on is asked with the account of the endpoint's client, and a reader of the
+//! endpoint reads what this account may read. It therefore belongs on loopback, checks the `Host`
+//! and `Origin` headers, and answers only for what [`Options::allow`] names: Secrets never unless
+//! named.
+//!
+//! # How fresh
+//! `resourceVersion=""` is answered from the cache, with the version that it stands for. A version
+//! that the cache has not reached is waited for, 3 s at most, then asked of the API server. When
+//! nothing was heard of a resource for [`Options::max_staleness`], reads of it are answered 503;
+//! open watches stay open. A watch goes on from any version whose changes are still in the
+//! [log](k8s_serve::log); older ones are answered 410.
+//!
+//! # Parameters of the short paths
+//! | parameter of lists | |
+//! |---|---|
+//! | `labels[key]=value` | only objects with this label; may be repeated, and all must match |
+//! | `labelSelector=` | the full grammar of label selectors |
+//! | `fieldSelector=` | the API server's fields, such as `spec.nodeName=node-1`, or any other by its path in the cached object |
+//! | `namespace=` | only this namespace |
+//! | `limit=`, `continue=` | pages of one snapshot; 410 once that snapshot is gone |
+//!
+//! Lists are `List` objects whose `metadata.resourceVersion` is the version that the cache stands
+//! for, errors are `Status` objects, as everywhere in Kubernetes.
+//!
+//! # Objects
+//! Objects are kept as the bytes that the server sent, protobuf of built-in kinds, and are written
+//! while an answer is sent: as the server itself would have written them. An object that cannot be
+//! written, because its bytes are malformed, is an error and never left out: the answer is 500 or,
+//! once it has begun, ends with a broken connection. `managedFields` are left out unless
+//! [`Options::keep_managed_fields`] is set.
+//!
+//! # Examples
+//! In a program of your own:
+//! ```
+//! use informer_serve::{Endpoint, Options};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> anyhow::Result<()> {
+//! # let server = informer_testkit::TestServer::start().await?;
+//! # let client = server.client()?;
+//! # let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+//! # let until_ctrl_c = async {};
+//! let endpoint = Endpoint::new(client, Options::default());
+//! endpoint.serve(listener, until_ctrl_c).await;
+//! # Ok(())
+//! # }
+//! ```
+//! An operator that exposes its own caches: `examples/operator.rs`.
+
+#![forbid(unsafe_code)]
+
+/// The examples of the README, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
+mod api;
+mod backend;
+mod catalog;
+mod collection;
+mod collections;
+mod documents;
+mod endpoint;
+mod forward;
+mod gateway;
+mod guard;
+mod listen;
+mod metrics;
+mod object;
+mod options;
+mod refusal;
+#[cfg(test)]
+mod tests;
+
+pub use endpoint::{Endpoint, is_exposed};
+pub use object::Object;
+pub use options::Options;

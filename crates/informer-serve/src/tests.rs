@@ -1,0 +1,3 @@
+//! The endpoint against the test kit.
+
+mod gateway;
