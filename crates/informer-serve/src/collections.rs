@@ -227,7 +227,7 @@ impl Collections {
 
     /// Lets go of what nobody asked for long enough, and of what does not fit; lists what nothing
     /// was heard of.
-    pub(crate) async fn sweep(&self, idle_timeout: Duration) {
+    pub(crate) async fn sweep(&self, now: Instant) {
         // Locked until they have stopped, so that nobody gets an informer that is about to stop.
         let mut held = self.held.lock().await;
         held.unheld.retain(|_, (since, _)| since.elapsed() < TRY_AGAIN);
@@ -244,8 +244,9 @@ impl Collections {
         unused.sort_by_key(|it| it.idle_since());
         let mut total: usize = held.collections.values().map(|it| it.bytes()).sum();
         for collection in unused {
-            let is_idle = !self.options.idle_timeout.is_zero()
-                && collection.idle_since().elapsed() >= idle_timeout;
+            let idle_for = now.saturating_duration_since(collection.idle_since());
+            let is_idle =
+                !self.options.idle_timeout.is_zero() && idle_for >= self.options.idle_timeout;
             let is_too_much = total > self.options.max_bytes;
             if !is_idle && !is_too_much {
                 continue;

@@ -17,6 +17,7 @@ use informer::{SharedInformerFactory, Status};
 use kube::Client;
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::api;
@@ -186,8 +187,9 @@ impl Endpoint {
     /// # Cancel safety
     /// What was told to stop stops; dropping the future only ends the wait.
     pub async fn sweep(&self) {
-        self.inner.pages.sweep(tokio::time::Instant::now().into_std());
-        self.inner.collections.sweep(self.inner.options.idle_timeout).await;
+        let now = Instant::now();
+        self.inner.pages.sweep(now.into_std());
+        self.inner.collections.sweep(now).await;
     }
 
     /// Ends open watches and stops all informers.
@@ -217,11 +219,12 @@ impl Endpoint {
                 ApiPaths::Refused => api::refuse_exposed(&request),
             }
         };
-        let mut router = gateway::router()
+        let own = Router::new()
             .route("/livez", get(|| async { "ok\n" }))
             .route("/healthz", get(|| async { "ok\n" }))
             .route("/readyz", get(ready))
             .route("/metrics", get(show_metrics));
+        let mut router = gateway::router(own);
         for segment in ["api", "apis", "openapi", "version"] {
             router = router
                 .route(&format!("/{segment}"), any(answer))

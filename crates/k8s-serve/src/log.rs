@@ -188,8 +188,12 @@ impl<T> ChangeLog<T> {
     /// If the cursor was too slow, waited for a version that lies within a gap, or belongs to
     /// another history.
     pub fn read(&self, cursor: &mut Cursor, limit: usize) -> Result<Batch<'_, T>, Expired> {
-        let at = cursor.next.checked_sub(self.first).filter(|_| cursor.history == self.history);
-        let mut at = usize::try_from(at.ok_or(self.expired())?).unwrap_or(usize::MAX);
+        let is_lost = cursor.next < self.first && cursor.start < self.floor;
+        if is_lost || cursor.history != self.history {
+            return Err(self.expired());
+        }
+        let at = cursor.next.saturating_sub(self.first);
+        let mut at = usize::try_from(at).unwrap_or(usize::MAX);
         let mut batch = Batch { changes: Vec::new(), mark: None };
         while let Some(entry) = self.entries.get(at) {
             if entry.hides(cursor.start) {

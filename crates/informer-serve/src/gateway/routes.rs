@@ -28,8 +28,9 @@ GET /api /apis /openapi /version             Kubernetes' own API: kubectl --serv
 GET /livez /readyz /metrics
 ";
 
-pub(crate) fn router() -> Router<Endpoint> {
-    Router::new()
+/// The short paths, beside others that only read as well.
+pub(crate) fn router(others: Router<Endpoint>) -> Router<Endpoint> {
+    others
         .route("/", get(|| async { HELP }))
         .route("/{name}", get(by_name))
         .route("/{group}/{version}/{resource}", get(by_resource))

@@ -4,136 +4,42 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
 use futures_util::future::join_all;
-use http::{Method, Request, StatusCode};
-use http_body_util::BodyExt;
 use informer::decode::Encoding;
 use informer::source::{Failure, FailureKind};
-use informer_testkit::{TestServer, Verb, generate};
-use serde_json::{Value, json};
+use informer_testkit::{Verb, generate};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
-use tower::ServiceExt;
+use tokio::time::Instant;
 
+use super::*;
 use crate::gateway::answer;
-use crate::object::Object;
-use crate::{Endpoint, Options};
 
-/// An answer: code, body as text, headers.
-struct Answer {
-    code: StatusCode,
-    text: String,
-    headers: http::HeaderMap,
-}
-
-impl Answer {
-    fn json(&self) -> Value {
-        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
-    }
-
-    /// The names of the items, which must be a `List`.
-    fn names(&self) -> Vec<String> {
-        let list = self.json();
-        assert_eq!(
-            (&list["apiVersion"], &list["kind"]),
-            (&json!("v1"), &json!("List")),
-            "{}",
-            self.text
-        );
-        assert!(list["metadata"]["resourceVersion"].as_str().is_some_and(|it| !it.is_empty()));
-        let items = list["items"].as_array().unwrap();
-        items.iter().map(|it| it["metadata"]["name"].as_str().unwrap().to_owned()).collect()
-    }
-
-    /// The message, which must be that of a `Status` with this code and reason.
-    fn refusal(&self, code: u16, reason: &str) -> String {
-        let status = self.json();
-        assert_eq!(self.code.as_u16(), code, "{}", self.text);
-        assert_eq!(status["kind"], "Status", "{}", self.text);
-        assert_eq!(
-            (&status["code"], &status["reason"]),
-            (&json!(code), &json!(reason)),
-            "{}",
-            self.text
-        );
-        assert_eq!(status["status"], "Failure");
-        status["message"].as_str().unwrap().to_owned()
-    }
-}
-
-async fn ask(gateway: &Endpoint, request: Request<Body>) -> Answer {
-    let response = gateway.router().oneshot(request).await.unwrap();
-    let (parts, body) = response.into_parts();
-    let bytes = body.collect().await.unwrap().to_bytes();
-    Answer {
-        code: parts.status,
-        text: String::from_utf8(bytes.to_vec()).unwrap(),
-        headers: parts.headers,
-    }
-}
-
-async fn get(gateway: &Endpoint, path: &str) -> Answer {
-    ask(gateway, request(Method::GET, "localhost", path)).await
-}
-
-fn request(method: Method, host: &str, path: &str) -> Request<Body> {
-    let escaped = path.replace(' ', "%20");
-    Request::builder().method(method).uri(escaped).header("host", host).body(Body::empty()).unwrap()
-}
-
-fn pod(namespace: &str, name: &str, app: &str, node: &str) -> Value {
-    json!({"apiVersion": "v1", "kind": "Pod",
-        "metadata": {"name": name, "namespace": namespace, "labels": {"app": app, "k8s.io/tier": "x"}},
-        "spec": {"nodeName": node, "containers": [{"name": "main", "image": "i"}]}})
-}
-
-async fn server() -> TestServer {
-    let server = TestServer::start().await.unwrap();
-    let cluster = server.cluster();
-    for (namespace, name, app, node) in [
-        ("shop", "cart-0", "cart", "node-1"),
-        ("shop", "web-0", "web", "node-1"),
-        ("shop", "web-1", "web", "node-2"),
-        ("web", "web-0", "web", "node-2"),
-    ] {
-        cluster.create(&pod(namespace, name, app, node)).unwrap();
-    }
-    cluster
-        .create(&json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}}))
-        .unwrap();
-    cluster
-        .create(&json!({"apiVersion": "apps/v1", "kind": "Deployment",
-            "metadata": {"name": "coredns", "namespace": "kube-system", "labels": {"k8s-app": "kube-dns"}},
-            "spec": {"replicas": 2}}))
-        .unwrap();
-    cluster
-        .create(&json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "shop"},
-            "data": {"password": "aHVudGVyMg=="}}))
-        .unwrap();
-    server
-}
-
-fn gateway(server: &TestServer, options: Options) -> Endpoint {
-    Endpoint::new(server.client().unwrap(), options)
+/// The names of the items, which must be a `List`.
+fn names(answer: &Answer) -> Vec<String> {
+    let list = answer.json();
+    let is = (&list["apiVersion"], &list["kind"]);
+    assert_eq!(is, (&json!("v1"), &json!("List")), "{}", answer.text);
+    assert!(list["metadata"]["resourceVersion"].as_str().is_some_and(|it| !it.is_empty()));
+    answer.items()
 }
 
 #[tokio::test]
 async fn lists_by_every_kind_of_name() {
     let server = server().await;
-    let gateway = gateway(&server, Options::default());
+    let gateway = endpoint(&server, Options::default());
     for path in
         ["/deploy", "/deployments", "/Deployment", "/deployments.v1.apps", "/apps/v1/deployments"]
     {
         let answer = get(&gateway, path).await;
-        assert_eq!(answer.names(), ["coredns"], "{path}");
+        assert_eq!(names(&answer), ["coredns"], "{path}");
         assert_eq!(answer.headers["content-type"], "application/json");
     }
     let item = &get(&gateway, "/deploy?labels[k8s-app]=kube-dns").await.json()["items"][0];
     assert_eq!((&item["apiVersion"], &item["kind"]), (&json!("apps/v1"), &json!("Deployment")));
     assert_eq!(item["spec"]["replicas"], 2);
-    assert_eq!(get(&gateway, "/core/v1/pods").await.names(), ["cart-0", "web-0", "web-1", "web-0"]);
+    assert_eq!(names(&get(&gateway, "/core/v1/pods").await), ["cart-0", "web-0", "web-1", "web-0"]);
     // One informer per resource, whatever the name.
     assert_eq!(gateway.statuses().len(), 2);
 }
@@ -141,7 +47,7 @@ async fn lists_by_every_kind_of_name() {
 #[tokio::test]
 async fn single_objects() {
     let server = server().await;
-    let gateway = gateway(&server, Options::default());
+    let gateway = endpoint(&server, Options::default());
     let pod = get(&gateway, "/core/v1/pods/web/web-0").await.json();
     assert_eq!((&pod["kind"], &pod["metadata"]["namespace"]), (&json!("Pod"), &json!("web")));
     assert_eq!(get(&gateway, "/core/v1/nodes/node-1").await.json()["kind"], "Node");
@@ -157,7 +63,7 @@ async fn single_objects() {
 #[tokio::test]
 async fn selectors_select() {
     let server = server().await;
-    let gateway = gateway(&server, Options::default());
+    let gateway = endpoint(&server, Options::default());
     for (query, expected) in [
         ("labels[app]=web", &["web-0", "web-1", "web-0"][..]),
         ("labels[app]=web&namespace=shop", &["web-0", "web-1"]),
@@ -172,16 +78,16 @@ async fn selectors_select() {
         ("namespace=nowhere", &[]),
         ("limit=0", &["cart-0", "web-0", "web-1", "web-0"]),
     ] {
-        assert_eq!(get(&gateway, &format!("/pods?{query}")).await.names(), expected, "{query}");
+        assert_eq!(names(&get(&gateway, &format!("/pods?{query}")).await), expected, "{query}");
     }
 }
 
 #[tokio::test]
 async fn pages_are_of_one_snapshot_however_the_cluster_changes() {
     let server = server().await;
-    let gateway = gateway(&server, Options::default());
+    let gateway = endpoint(&server, Options::default());
     let first = get(&gateway, "/pods?limit=2").await;
-    assert_eq!(first.names(), ["cart-0", "web-0"]);
+    assert_eq!(names(&first), ["cart-0", "web-0"]);
     let metadata = first.json()["metadata"].clone();
     let (token, version) =
         (metadata["continue"].as_str().unwrap(), metadata["resourceVersion"].clone());
@@ -190,14 +96,14 @@ async fn pages_are_of_one_snapshot_however_the_cluster_changes() {
     cluster.create(&pod("shop", "x", "web", "n")).unwrap();
     let newest = cluster.delete("pods", "web", "web-0").unwrap();
     wait_for(&gateway, &newest.version().to_string()).await;
-    assert_eq!(get(&gateway, "/pods").await.names(), ["cart-0", "web-0", "web-1", "x"]);
+    assert_eq!(names(&get(&gateway, "/pods").await), ["cart-0", "web-0", "web-1", "x"]);
 
     let second = get(&gateway, &format!("/pods?limit=2&continue={token}")).await;
-    assert_eq!(second.names(), ["web-1", "web-0"]);
+    assert_eq!(names(&second), ["web-1", "web-0"]);
     assert_eq!(second.json()["metadata"], json!({"resourceVersion": version}));
     // By another name of the same resource, and again.
     let again = get(&gateway, &format!("/core/v1/pods?continue={token}")).await;
-    assert_eq!(again.names(), ["web-1", "web-0"]);
+    assert_eq!(names(&again), ["web-1", "web-0"]);
 
     let other = get(&gateway, &format!("/pods?continue={token}&namespace=web")).await;
     assert!(other.refusal(400, "BadRequest").contains("another request"));
@@ -205,14 +111,14 @@ async fn pages_are_of_one_snapshot_however_the_cluster_changes() {
     assert!(garbage.refusal(400, "BadRequest").contains("metadata.continue"));
     // Selected pages end where the selection ends.
     let exact = get(&gateway, "/pods?limit=1&labels[app]=cart").await;
-    assert_eq!(exact.names(), ["cart-0"]);
+    assert_eq!(names(&exact), ["cart-0"]);
     assert_eq!(exact.json()["metadata"]["continue"], Value::Null);
 }
 
 #[tokio::test]
 async fn pages_of_a_snapshot_that_is_gone_are_gone() {
     let server = server().await;
-    let gateway = gateway(&server, Options { kept_snapshots: 1, ..Options::default() });
+    let gateway = endpoint(&server, Options { kept_snapshots: 1, ..Options::default() });
     let token =
         |answer: &Answer| answer.json()["metadata"]["continue"].as_str().unwrap().to_owned();
     let first = token(&get(&gateway, "/pods?limit=1").await);
@@ -220,13 +126,13 @@ async fn pages_of_a_snapshot_that_is_gone_are_gone() {
     let gone =
         get(&gateway, &format!("/pods?limit=1&continue={first}")).await.refusal(410, "Expired");
     assert!(gone.contains("without continue="), "{gone}");
-    assert_eq!(get(&gateway, &format!("/pods?limit=9&continue={second}")).await.names().len(), 3);
+    assert_eq!(names(&get(&gateway, &format!("/pods?limit=9&continue={second}")).await).len(), 3);
 }
 
 #[tokio::test]
 async fn mistakes_are_answered_with_what_to_do() {
     let server = server().await;
-    let gateway = gateway(&server, Options::default());
+    let gateway = endpoint(&server, Options::default());
     for (path, code, reason, expected) in [
         ("/pdos", 404, "NotFound", "did you mean pods?"),
         ("/apps/v1/deploymentz", 404, "NotFound", "did you mean deployments.v1.apps?"),
@@ -256,7 +162,7 @@ async fn mistakes_are_answered_with_what_to_do() {
 async fn only_reading_and_only_under_the_right_names() {
     let server = server().await;
     let options = Options { allowed_hosts: vec!["ok.example".to_owned()], ..Options::default() };
-    let gateway = gateway(&server, options);
+    let gateway = endpoint(&server, options);
     for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS] {
         for path in ["/pods", "/livez", "/no/such"] {
             let answer = ask(&gateway, request(method.clone(), "localhost", path)).await;
@@ -282,27 +188,28 @@ async fn only_what_was_allowed_and_secrets_only_when_named() {
     let server = server().await;
     let allow = |names: &[&str]| {
         let allow = names.iter().map(|it| (*it).to_owned()).collect();
-        gateway(&server, Options { allow, ..Options::default() })
+        endpoint(&server, Options { allow, ..Options::default() })
     };
     let few = allow(&["po", "secrets"]);
-    assert_eq!(get(&few, "/pods").await.names().len(), 4);
-    assert_eq!(get(&few, "/core/v1/secrets").await.names(), ["s"]);
+    assert_eq!(names(&get(&few, "/pods").await).len(), 4);
+    assert_eq!(names(&get(&few, "/core/v1/secrets").await), ["s"]);
     get(&few, "/deploy").await.refusal(403, "Forbidden");
     // What may not be asked for is not suggested either.
     let unknown = get(&few, "/deploymnets").await.refusal(404, "NotFound");
     assert!(!unknown.contains("deployments"), "{unknown}");
 
     let all = allow(&["*", "secrets"]);
-    assert_eq!(get(&all, "/secrets").await.names(), ["s"]);
-    assert_eq!(get(&all, "/deploy").await.names(), ["coredns"]);
+    assert_eq!(names(&get(&all, "/secrets").await), ["s"]);
+    assert_eq!(names(&get(&all, "/deploy").await), ["coredns"]);
 }
 
 #[tokio::test]
 async fn a_gateway_of_one_namespace_does_not_speak_for_others() {
     let server = server().await;
-    let gateway = gateway(&server, Options { namespace: Some("web".into()), ..Options::default() });
-    assert_eq!(get(&gateway, "/pods").await.names(), ["web-0"]);
-    assert_eq!(get(&gateway, "/pods?namespace=web").await.names(), ["web-0"]);
+    let gateway =
+        endpoint(&server, Options { namespace: Some("web".into()), ..Options::default() });
+    assert_eq!(names(&get(&gateway, "/pods").await), ["web-0"]);
+    assert_eq!(names(&get(&gateway, "/pods?namespace=web").await), ["web-0"]);
     get(&gateway, "/pods?namespace=shop").await.refusal(403, "Forbidden");
     get(&gateway, "/core/v1/pods/shop/web-0").await.refusal(403, "Forbidden");
     assert_eq!(get(&gateway, "/core/v1/nodes/node-1").await.code, StatusCode::OK);
@@ -311,25 +218,25 @@ async fn a_gateway_of_one_namespace_does_not_speak_for_others() {
 #[tokio::test]
 async fn requests_share_an_informer_and_there_are_not_too_many() {
     let server = server().await;
-    let gateway = gateway(&server, Options { max_collections: 2, ..Options::default() });
+    let gateway = endpoint(&server, Options { max_collections: 2, ..Options::default() });
     let answers = join_all((0..20).map(|_| get(&gateway, "/pods"))).await;
-    assert!(answers.iter().all(|it| it.names().len() == 4));
+    assert!(answers.iter().all(|it| names(it).len() == 4));
     assert_eq!(gateway.statuses().len(), 1);
-    get(&gateway, "/nodes").await.names();
+    names(&get(&gateway, "/nodes").await);
     let refused = get(&gateway, "/deploy").await;
     assert!(refused.refusal(429, "TooManyRequests").contains("--max-collections"));
     assert!(refused.headers.contains_key("retry-after"));
     // Those that are held are still answered.
-    get(&gateway, "/pods").await.names();
+    names(&get(&gateway, "/pods").await);
 
     // An hour later, nobody having asked:
     let collections = &gateway.inner.collections;
-    collections.stop_idle(Instant::now() + Duration::from_secs(3600)).await;
+    collections.sweep(Instant::now() + Duration::from_secs(3600)).await;
     assert_eq!(gateway.statuses().len(), 0);
-    assert_eq!(get(&gateway, "/deploy").await.names(), ["coredns"]);
-    assert_eq!(get(&gateway, "/pods").await.names().len(), 4);
+    assert_eq!(names(&get(&gateway, "/deploy").await), ["coredns"]);
+    assert_eq!(names(&get(&gateway, "/pods").await).len(), 4);
     // What was just asked for stays.
-    collections.stop_idle(Instant::now()).await;
+    collections.sweep(Instant::now()).await;
     assert_eq!(gateway.statuses().len(), 2);
 }
 
@@ -343,7 +250,7 @@ async fn refusals_of_the_server_are_passed_on() {
     let gateway = Endpoint::new(server.client_for("t").unwrap(), Options::default());
     let message = get(&gateway, "/pods").await.refusal(403, "Forbidden");
     assert!(message.contains("eve") && message.contains("pods"), "{message}");
-    assert_eq!(get(&gateway, "/nodes").await.names(), ["node-1"]);
+    assert_eq!(names(&get(&gateway, "/nodes").await), ["node-1"]);
 
     server.auth().revoke_token("t");
     get(&gateway, "/deploy").await.refusal(401, "Unauthorized");
@@ -353,7 +260,7 @@ async fn refusals_of_the_server_are_passed_on() {
 async fn while_it_cannot_sync_the_answer_is_503_with_the_reason() {
     let server = server().await;
     let options = Options { sync_timeout: Duration::from_millis(300), ..Options::default() };
-    let gateway = gateway(&server, options);
+    let gateway = endpoint(&server, options);
     assert_eq!(get(&gateway, "/readyz").await.text, "ok\n");
     server.faults().refuse_connections();
     server.faults().reset_connections();
@@ -363,13 +270,13 @@ async fn while_it_cannot_sync_the_answer_is_503_with_the_reason() {
     assert!(answer.headers.contains_key("retry-after"));
     server.faults().accept_connections();
     let patient = Endpoint::new(server.client().unwrap(), Options::default());
-    assert_eq!(get(&patient, "/pods").await.names().len(), 4);
+    assert_eq!(names(&get(&patient, "/pods").await).len(), 4);
 }
 
 #[tokio::test]
 async fn without_a_server_it_lives_but_is_not_ready() {
     let server = TestServer::start().await.unwrap();
-    let gateway = gateway(&server, Options::default());
+    let gateway = endpoint(&server, Options::default());
     server.shutdown().await;
     assert_eq!(get(&gateway, "/livez").await.text, "ok\n");
     let ready = get(&gateway, "/readyz").await;
@@ -381,8 +288,8 @@ async fn without_a_server_it_lives_but_is_not_ready() {
 #[tokio::test]
 async fn metrics_count_and_name_no_objects() {
     let server = server().await;
-    let gateway = gateway(&server, Options::default());
-    get(&gateway, "/pods").await.names();
+    let gateway = endpoint(&server, Options::default());
+    names(&get(&gateway, "/pods").await);
     get(&gateway, "/nope").await.refusal(404, "NotFound");
     let metrics = get(&gateway, "/metrics").await;
     assert!(
@@ -414,7 +321,7 @@ async fn metrics_count_and_name_no_objects() {
 #[tokio::test]
 async fn custom_resources_are_found_and_once_gone_so_are_their_objects() {
     let server = server().await;
-    let gateway = gateway(&server, Options::default());
+    let gateway = endpoint(&server, Options::default());
     server
         .cluster()
         .create(&json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -431,7 +338,7 @@ async fn custom_resources_are_found_and_once_gone_so_are_their_objects() {
         .unwrap();
     for path in ["/wd", "/widgets.example.com", "/example.com/v1/widgets?fieldSelector=spec.size=3"]
     {
-        assert_eq!(get(&gateway, path).await.names(), ["w"], "{path}");
+        assert_eq!(names(&get(&gateway, path).await), ["w"], "{path}");
     }
 }
 
@@ -443,27 +350,27 @@ async fn big_answers_are_whole() {
         pod["metadata"]["annotations"] = json!({"padding": "x".repeat(700)});
         server.cluster().create(&pod).unwrap();
     }
-    let gateway = gateway(&server, Options::default());
+    let gateway = endpoint(&server, Options::default());
     let answer = get(&gateway, "/pods?namespace=big").await;
     assert!(answer.text.len() > 5 * 64 * 1024);
-    assert_eq!(answer.names().into_iter().collect::<BTreeSet<_>>().len(), 500);
+    assert_eq!(names(&answer).into_iter().collect::<BTreeSet<_>>().len(), 500);
     // All pages together are the list.
-    let (mut names, mut token) = (Vec::new(), String::new());
+    let (mut all, mut token) = (Vec::new(), String::new());
     loop {
         let page = get(&gateway, &format!("/pods?namespace=big&limit=99&continue={token}")).await;
-        names.extend(page.names());
+        all.extend(names(&page));
         match page.json()["metadata"]["continue"].as_str() {
             Some(next) => next.clone_into(&mut token),
             None => break,
         }
     }
-    assert_eq!(names, answer.names());
+    assert_eq!(all, names(&answer));
 }
 
 #[tokio::test]
 async fn over_tcp_it_serves_until_it_is_stopped() {
     let server = server().await;
-    let gateway = gateway(&server, Options::default());
+    let gateway = endpoint(&server, Options::default());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel::<()>();
@@ -488,7 +395,7 @@ async fn over_tcp_it_serves_until_it_is_stopped() {
 #[tokio::test]
 async fn what_cannot_be_written_is_an_error_and_never_left_out() {
     let server = TestServer::start().await.unwrap();
-    let gateway = gateway(&server, Options::default());
+    let gateway = endpoint(&server, Options::default());
     let metrics = &gateway.inner.metrics;
     let resource = informer::Resource::of::<k8s_openapi::api::core::v1::Pod>();
     let list = |items| {
@@ -497,7 +404,7 @@ async fn what_cannot_be_written_is_an_error_and_never_left_out() {
     };
     let fine: Vec<Arc<Object>> =
         generate::pods(40).map(|it| Arc::new(Object::from_json(it.as_bytes()).unwrap())).collect();
-    let broken = Arc::new(crate::object::tests::broken());
+    let broken = Arc::new(broken());
 
     for refusal in [
         answer::object(&resource, &broken, metrics).unwrap_err(),
@@ -542,7 +449,7 @@ async fn lists_and_objects_are_those_of_the_server() {
             "metadata": {"name": "w", "namespace": "shop"}, "spec": {"size": 3, "text": "<é\n>", "none": null}}))
         .unwrap();
     let client = server.client().unwrap();
-    let gateway = gateway(&server, Options::default());
+    let gateway = endpoint(&server, Options::default());
     for (path, own, in_protobuf) in [
         ("/api/v1/pods", "/core/v1/pods", true),
         ("/apis/apps/v1/deployments", "/apps/v1/deployments", true),

@@ -114,6 +114,10 @@ fn what_weighs_too_much_goes_and_takes_its_readers_along() {
     assert_eq!(log.read(&mut fast, 9).unwrap().changes, [&"b", &"c", &"d"]);
     assert_eq!(all(&log, 10, 9), "!");
     assert_eq!(all(&log, 11, 9), "bcd");
+    // What goes is nothing to a watch that waits for a later version.
+    let mut ahead = log.cursor(30).unwrap();
+    log.push(31, (16..=31).map(|version| (version, "x", 30)));
+    assert_eq!(log.read(&mut ahead, 9).unwrap().changes, [&"x"]);
     // A gap of which something is gone is gone for all that did not start to read it.
     let log = with_a_gap(4 * OVERHEAD);
     assert_eq!([13, 14, 15, 20].map(|start| all(&log, start, 9)), ["!", "!", "!", "f"]);
