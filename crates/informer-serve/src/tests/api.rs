@@ -49,13 +49,14 @@ async fn lists_and_objects_are_answered_from_one_cache_as_the_server_would() {
     ] {
         let mut own = direct(&server, path).await;
         assert_eq!(get(&whole, path).await.json(), own, "{path}");
-        let mut strip = |object: &mut Value| drop(object["metadata"]["managedFields"].take());
+        let strip = |object: &mut Value| {
+            let metadata = object["metadata"].as_object_mut().unwrap();
+            metadata.remove("managedFields");
+        };
         match own["items"].as_array_mut() {
             Some(items) => items.iter_mut().for_each(strip),
             None => strip(&mut own),
         }
-        let text = own.to_string().replace(",\"managedFields\":null", "");
-        let own: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(get(&slim, path).await.json(), own, "{path}");
     }
     server.clear_requests();
