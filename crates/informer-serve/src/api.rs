@@ -10,13 +10,16 @@ use bytes::Bytes;
 use http::header::{CONNECTION, UPGRADE};
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode};
-use k8s_serve::{ReadOptions, ReadSide, ResourcePath, Route, Status, Verb, answer as answers};
+use k8s_serve::{
+    Miss, ReadOptions, ReadSide, ResourcePath, Route, Status, Verb, answer as answers,
+};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::backend::Source;
-use crate::catalog::{Served, not_allowed};
+use crate::catalog::{Found, Served, not_allowed};
 use crate::collection::Collection;
-use crate::collections::{Unready, described};
+use crate::collections::Unready;
+use crate::definition::described;
 use crate::endpoint::{Endpoint, Inner};
 use crate::forward::forward;
 use crate::metrics::Origin;
@@ -68,14 +71,19 @@ pub(crate) async fn answer(endpoint: &Endpoint, request: Request) -> Response {
         Route::Resource(path) => {
             let of = path.verb(&parts.method, query);
             verb = word(of);
-            match served(inner, path).await {
-                Ok(served) => {
+            match inner.catalog.served(path).await {
+                Ok(Found::Served(served)) => {
                     resource = served.info.resource.to_string();
                     let asked =
                         Asked { path: path.clone(), verb: of, query, headers: &parts.headers };
                     of_resource(inner, &parts, &asked, &served, body).await
                 }
-                Err(answer) => answer,
+                Ok(Found::NothingBuiltIn) => {
+                    let status = Status::unknown_resource();
+                    Ok(from_cache(answers::refusal(&status, &parts.headers)))
+                }
+                Ok(Found::Nothing) => Ok(from_cache(answers::not_found())),
+                Err(refusal) => Err(refusal),
             }
         }
         _ => document(inner, &parts).await,
@@ -92,15 +100,6 @@ pub(crate) fn refuse_exposed(request: &Request) -> Response {
 }
 
 type Answered = Result<Answer, Refusal>;
-
-/// The resource that a path names; the inner answer is that there is none.
-async fn served(inner: &Inner, path: &ResourcePath) -> Result<Served, Answered> {
-    match inner.catalog.served(path).await {
-        Ok(Some(served)) => Ok(served),
-        Ok(None) => Err(Ok(from_cache(answers::not_found()))),
-        Err(refusal) => Err(Err(refusal)),
-    }
-}
 
 async fn document(inner: &Inner, parts: &Parts) -> Answered {
     reads_only(&parts.method, &parts.headers)?;
@@ -156,7 +155,7 @@ async fn of_resource(
         // One object is no reason to hold all of them.
         Verb::Get => inner.collections.held(&served.info.resource).await,
         _ => {
-            let describe = async || described(&served.info);
+            let describe = || described(&served.info);
             let acquired =
                 inner.collections.acquire(&served.info.resource, describe, false).await?;
             acquired.ok()
@@ -178,14 +177,19 @@ async fn of_resource(
         }
         Err(Unready::Refusal(refusal)) => return Err(refusal),
     }
-    let response = read(inner, asked, collection).await;
-    // What the cache does not reach, ahead or behind, the API server may.
-    match response.status() {
-        StatusCode::GATEWAY_TIMEOUT | StatusCode::GONE => {
-            let passed = pass_on(inner, Method::GET, asked, Bytes::new()).await;
-            Ok(passed.unwrap_or_else(|_| from_cache(response)))
-        }
-        _ => Ok(from_cache(response)),
+    let response = read(inner, asked, Arc::clone(&collection)).await;
+    // What the cache has not reached yet, or has no longer, the API server may have.
+    match response.extensions().get::<Miss>() {
+        None => Ok(from_cache(response)),
+        Some(miss) => match pass_on(inner, Method::GET, asked, Bytes::new()).await {
+            Ok(passed) => {
+                if *miss == Miss::Ahead && passed.response.status().is_success() {
+                    collection.history.raise_floor(named_version(asked.query));
+                }
+                Ok(passed)
+            }
+            Err(_) => Ok(from_cache(response)),
+        },
     }
 }
 
@@ -305,6 +309,13 @@ fn is_plain(path: &str) -> bool {
 /// Whether a query has a parameter that is not empty.
 fn has(query: &str, name: &str) -> bool {
     form_urlencoded::parse(query.as_bytes()).any(|(key, value)| key == name && !value.is_empty())
+}
+
+/// The version that a query names.
+fn named_version(query: &str) -> u64 {
+    let mut parameters = form_urlencoded::parse(query.as_bytes());
+    let version = parameters.find(|(key, _)| key == "resourceVersion");
+    version.and_then(|(_, value)| value.parse().ok()).unwrap_or_default()
 }
 
 fn word(verb: Verb) -> &'static str {

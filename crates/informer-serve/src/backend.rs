@@ -8,6 +8,7 @@ use std::time::Duration;
 use http::HeaderMap;
 use informer::{ObjectKey, Snapshot};
 use k8s_serve::log::Cursor;
+use k8s_serve::table::Columns;
 use k8s_serve::{
     At, Backend, Change, Discovery, DiscoveryPath, Feed, FeedEnd, ReadError, ResourcePath, Status,
 };
@@ -17,6 +18,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::collection::Collection;
 use crate::object::{Cached, Object};
+
+/// How long a read waits for what the API server has told others.
+const FRESHNESS_WAIT: Duration = Duration::from_secs(3);
 
 /// How many changes a feed returns at once: what a watch that lags behind holds in memory.
 const BATCH: usize = 64;
@@ -80,6 +84,16 @@ impl Source {
         Err(ReadError::Refused(Box::new(status)))
     }
 
+    /// Waits until the cache has what the API server has told others, but not for long.
+    async fn reach_floor(&self) -> Result<(), ReadError> {
+        let history = &self.collection.history;
+        let floor = history.floor();
+        match tokio::time::timeout(FRESHNESS_WAIT, history.reached(floor)).await {
+            Ok(reached) => reached,
+            Err(_) => Err(ReadError::NotReady { retry_after: Duration::from_secs(1) }),
+        }
+    }
+
     fn expired(&self) -> ReadError {
         ReadError::Expired { current: self.collection.history.version() }
     }
@@ -96,10 +110,13 @@ impl Backend for Source {
     }
 
     async fn resolve(&self, _: &ResourcePath) -> Result<Arc<k8s_serve::Resource>, ReadError> {
-        Ok(Arc::clone(&self.collection.resource))
+        Ok(self.collection.definition.resource().await)
     }
 
     async fn snapshot(&self, _: &k8s_serve::Resource, at: At) -> Result<CachedSnapshot, ReadError> {
+        if at == At::Newest {
+            self.reach_floor().await?;
+        }
         self.check_staleness()?;
         let snapshot = CachedSnapshot::new(self.collection.lister().snapshot());
         match at {
@@ -117,20 +134,15 @@ impl Backend for Source {
     }
 
     async fn reached(&self, _: &k8s_serve::Resource, version: u64) -> Result<(), ReadError> {
-        let mut published = self.collection.history.published();
-        loop {
-            published.borrow_and_update();
-            if self.collection.history.version() >= version {
-                return Ok(());
-            }
-            if self.collection.history.has_ended() || published.changed().await.is_err() {
-                return Err(ReadError::NotServed);
-            }
-        }
+        self.collection.history.reached(version).await
     }
 
     async fn version(&self, _: &k8s_serve::Resource) -> Result<u64, ReadError> {
         Ok(self.collection.history.version())
+    }
+
+    async fn columns(&self, _: &k8s_serve::Resource) -> Result<Columns, ReadError> {
+        Ok(self.collection.definition.columns().await)
     }
 
     async fn feed(&self, _: &k8s_serve::Resource, after: u64) -> Result<CachedFeed, ReadError> {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use informer::discovery::{ApiResourceInfo, Discovery};
 use informer::{Resource, UnknownResource};
+use k8s_protobuf::Kind;
 use k8s_serve::ResourcePath;
 use kube::Client;
 use tokio::sync::Mutex;
@@ -27,6 +28,15 @@ pub(crate) struct Catalog {
     allow: Vec<String>,
     strict: Vec<String>,
     loaded: Mutex<Option<Loaded>>,
+}
+
+/// What an API path names.
+pub(crate) enum Found {
+    Served(Box<Served>),
+    /// Nothing, in a group that has built-in kinds.
+    NothingBuiltIn,
+    /// Nothing.
+    Nothing,
 }
 
 /// A resource of the server, and what an endpoint may do with it.
@@ -78,15 +88,20 @@ impl Catalog {
         Ok(info.resource)
     }
 
-    /// The resource that an API path names; `None` if there is none.
-    pub(crate) async fn served(&self, path: &ResourcePath) -> Result<Option<Served>, Refusal> {
+    /// The resource that an API path names.
+    pub(crate) async fn served(&self, path: &ResourcePath) -> Result<Found, Refusal> {
         let ResourcePath { group, version, resource, .. } = path;
         let (found, loaded) =
             self.find(|discovery| discovery.require(group, version, resource)).await?;
-        let Ok(info) = found else { return Ok(None) };
+        let Ok(info) = found else {
+            let mut of_group =
+                loaded.discovery.resources().iter().filter(|it| it.resource.group == *group);
+            let has_built_in = of_group.any(|it| is_built_in(&it.resource));
+            return Ok(if has_built_in { Found::NothingBuiltIn } else { Found::Nothing });
+        };
         let is_allowed = self.is_allowed(&info.resource, &loaded.allowed);
         let is_strict = loaded.strict.contains(&identity(&info.resource));
-        Ok(Some(Served { info, is_allowed, is_strict }))
+        Ok(Found::Served(Box::new(Served { info, is_allowed, is_strict })))
     }
 
     /// The resource that a user means by a name, if it may be asked for and can be held.
@@ -171,6 +186,10 @@ pub(crate) fn not_allowed(resource: &Resource) -> String {
     format!(
         "the gateway was not allowed to answer for {name}; start it with --allow {name} to change that"
     )
+}
+
+fn is_built_in(resource: &Resource) -> bool {
+    Kind::of(&resource.api_version(), &resource.kind).is_some()
 }
 
 fn identity(resource: &Resource) -> (String, String) {

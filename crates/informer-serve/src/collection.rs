@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -10,11 +10,12 @@ use informer::{
     Error, Event, Lister, Observation, Publication, PublicationKind, Resource, SharedInformer,
     Snapshot,
 };
-use k8s_serve::Change;
 use k8s_serve::log::{ChangeLog, Cursor, Expired};
+use k8s_serve::{Change, ReadError};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::definition::Definition;
 use crate::object::{Cached, Object, weight};
 
 /// The changes of a collection.
@@ -25,8 +26,7 @@ pub(crate) type Log = ChangeLog<Change<Cached>>;
 pub(crate) struct Collection {
     /// As the informer names it.
     pub(crate) own: Resource,
-    /// As the read side names it.
-    pub(crate) resource: Arc<k8s_serve::Resource>,
+    pub(crate) definition: Definition,
     pub(crate) informer: SharedInformer<Object>,
     pub(crate) history: Arc<History>,
     _observation: Observation<Object>,
@@ -52,6 +52,9 @@ pub(crate) struct History {
     /// Changes with everything that is published, and at the end.
     published: watch::Sender<()>,
     last_frame: Mutex<Option<Instant>>,
+    /// The highest version that an answer of the API server has named: reads of the newest state
+    /// are not answered with less.
+    floor: AtomicU64,
     /// Bytes of the objects in the store.
     bytes: AtomicUsize,
     has_ended: AtomicBool,
@@ -78,7 +81,7 @@ struct Published {
 impl Collection {
     pub(crate) fn new(
         own: Resource,
-        resource: Arc<k8s_serve::Resource>,
+        definition: Definition,
         informer: SharedInformer<Object>,
         log_bytes: usize,
         is_eager: bool,
@@ -88,6 +91,7 @@ impl Collection {
             log_bytes,
             published: watch::Sender::new(()),
             last_frame: Mutex::new(None),
+            floor: AtomicU64::new(0),
             bytes: AtomicUsize::new(0),
             has_ended: AtomicBool::new(false),
             is_unordered: AtomicBool::new(false),
@@ -101,7 +105,7 @@ impl Collection {
         }
         Ok(Self {
             own,
-            resource,
+            definition,
             informer,
             history,
             _observation: observation,
@@ -188,9 +192,33 @@ impl History {
         self.published.subscribe()
     }
 
+    /// Waits until changes up to a version are known.
+    pub(crate) async fn reached(&self, version: u64) -> Result<(), ReadError> {
+        let mut published = self.published();
+        loop {
+            published.borrow_and_update();
+            if self.version() >= version {
+                return Ok(());
+            }
+            if self.has_ended() || published.changed().await.is_err() {
+                return Err(ReadError::NotServed);
+            }
+        }
+    }
+
     /// How long ago anything came from the server; `None` before the first list.
     pub(crate) fn staleness(&self) -> Option<Duration> {
         lock(&self.last_frame).map(|at| at.elapsed())
+    }
+
+    /// Takes note that the API server has reached a version.
+    pub(crate) fn raise_floor(&self, version: u64) {
+        self.floor.fetch_max(version, Ordering::AcqRel);
+    }
+
+    /// The version that a read of the newest state must have reached.
+    pub(crate) fn floor(&self) -> u64 {
+        self.floor.load(Ordering::Acquire)
     }
 
     /// Whether nothing more will come.
@@ -236,6 +264,9 @@ impl History {
                 version: self.number(publication.version()),
                 changes: changes.collect(),
             };
+            if published.is_restart() {
+                self.floor.store(0, Ordering::Release);
+            }
             let mut recorded = lock(&self.log);
             match &mut recorded.log {
                 Some(log) => published.append_to(log),
@@ -268,6 +299,15 @@ impl History {
 }
 
 impl Published {
+    /// Whether versions before and after do not compare.
+    fn is_restart(&self) -> bool {
+        match self.kind {
+            PublicationKind::Relist { history_changed } => history_changed,
+            PublicationKind::Cleared => true,
+            PublicationKind::Changes | PublicationKind::FirstList => false,
+        }
+    }
+
     fn append_to(self, log: &mut Log) {
         let Self { kind, version, changes } = self;
         match kind {

@@ -8,16 +8,15 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use http::StatusCode;
-use informer::discovery::ApiResourceInfo;
 use informer::source::Failure;
 use informer::{
     Error, InformerOptions, InformerState, Lister, Resource, SharedInformer, SharedInformerFactory,
 };
-use k8s_protobuf::Kind;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::collection::Collection;
+use crate::definition::{Definition, plain};
 use crate::object::Object;
 use crate::options::Options;
 use crate::refusal::Refusal;
@@ -99,17 +98,7 @@ impl Collections {
 
     /// The lister of `resource`, once its first list is there.
     pub(crate) async fn synced(&self, resource: &Resource) -> Result<Synced, Refusal> {
-        let plain = k8s_serve::Resource {
-            namespaced: resource.namespaced,
-            custom: Kind::of(&resource.api_version(), &resource.kind).is_none(),
-            ..k8s_serve::Resource::new(
-                &resource.group,
-                &resource.version,
-                &resource.plural,
-                &resource.kind,
-            )
-        };
-        let acquired = self.acquire(resource, async || plain, false).await?;
+        let acquired = self.acquire(resource, || plain(resource), false).await?;
         let unready = match acquired {
             Ok(collection) => match self.ready(&collection).await {
                 Ok(()) => {
@@ -139,7 +128,7 @@ impl Collections {
     pub(crate) async fn acquire(
         &self,
         own: &Resource,
-        describe: impl AsyncFnOnce() -> k8s_serve::Resource,
+        describe: impl FnOnce() -> k8s_serve::Resource,
         is_eager: bool,
     ) -> Result<Result<Arc<Collection>, Unheld>, Refusal> {
         let mut held = self.held.lock().await;
@@ -160,7 +149,7 @@ impl Collections {
         if total >= self.options.max_bytes {
             return Ok(Err(Unheld::TooLarge));
         }
-        let resource = Arc::new(describe().await);
+        let definition = Definition::new(self.factory.client().clone(), describe());
         let mut options = InformerOptions::new();
         if let Some(namespace) = self.options.namespace.as_ref().filter(|_| own.namespaced) {
             options = options.namespace(namespace);
@@ -170,7 +159,7 @@ impl Collections {
         }
         let informer = self.factory.informer_as::<Object>(own.clone(), options)?;
         let log_bytes = self.options.log_bytes;
-        let collection = Collection::new(own.clone(), resource, informer, log_bytes, is_eager)?;
+        let collection = Collection::new(own.clone(), definition, informer, log_bytes, is_eager)?;
         let collection = Arc::new(collection);
         held.collections.insert(own.clone(), Arc::clone(&collection));
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -352,19 +341,5 @@ impl From<Error> for Refusal {
             }
             other => Self::unavailable(other.to_string()),
         }
-    }
-}
-
-/// A resource as the read side names it.
-pub(crate) fn described(info: &ApiResourceInfo) -> k8s_serve::Resource {
-    let Resource { group, version, plural, kind, namespaced } = &info.resource;
-    k8s_serve::Resource {
-        singular: info.singular.clone(),
-        short_names: info.short_names.clone(),
-        categories: info.categories.clone(),
-        namespaced: *namespaced,
-        custom: Kind::of(&info.resource.api_version(), kind).is_none(),
-        verbs: info.verbs.clone(),
-        ..k8s_serve::Resource::new(group, version, plural, kind)
     }
 }

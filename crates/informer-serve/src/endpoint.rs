@@ -23,7 +23,8 @@ use tokio_util::sync::CancellationToken;
 use crate::api;
 use crate::backend::Stopping;
 use crate::catalog::Catalog;
-use crate::collections::{Collections, described};
+use crate::collections::Collections;
+use crate::definition::described;
 use crate::documents::Documents;
 use crate::gateway::{self, Pages};
 use crate::guard;
@@ -169,7 +170,7 @@ impl Endpoint {
             let started = async {
                 let own = catalog.find_by_arg(name).await?;
                 let info = catalog.info(&own).await?;
-                collections.acquire(&own, async || described(&info), true).await
+                collections.acquire(&own, || described(&info), true).await
             };
             match started.await {
                 Ok(Ok(_)) => {}

@@ -85,6 +85,7 @@ mod backend;
 mod catalog;
 mod collection;
 mod collections;
+mod definition;
 mod documents;
 mod endpoint;
 mod forward;

@@ -48,6 +48,7 @@ fn a_gap_is_replayed_as_a_whole_or_not_at_all() {
             (22, ""),
         ] {
             assert_eq!(all(&log, start, limit), read, "{start}");
+            assert_eq!(log.cursor(start).is_err(), read == "!", "{start}");
         }
     }
 }
