@@ -181,6 +181,8 @@ async fn of_resource(
     // What the cache has not reached yet, or has no longer, the API server may have.
     match response.extensions().get::<Miss>() {
         None => Ok(from_cache(response)),
+        // The client lists, here, and costs the API server nothing.
+        Some(Miss::Expired) if asked.verb == Verb::Watch => Ok(from_cache(response)),
         Some(miss) => match pass_on(inner, Method::GET, asked, Bytes::new()).await {
             Ok(passed) => {
                 if *miss == Miss::Ahead && passed.response.status().is_success() {
