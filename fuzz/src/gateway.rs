@@ -1,7 +1,7 @@
-//! The query of the gateway's lists, included from the binary's sources so that kube need not be
+//! The query of the gateway's lists, included from the library's sources so that kube need not be
 //! built.
 
-#[path = "../../crates/kubectl-informer/src/gateway/query.rs"]
+#[path = "../../crates/informer-serve/src/gateway/query.rs"]
 mod query;
 
 use query::{ListQuery, MAX_QUERY_BYTES};

@@ -4,14 +4,15 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::body::{Body, to_bytes};
-use axum::extract::Request;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::{FromRequestParts, Request};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::header::{CONNECTION, UPGRADE};
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode};
 use k8s_serve::{
-    Miss, ReadOptions, ReadSide, ResourcePath, Route, Status, Verb, answer as answers,
+    Miss, ReadOptions, ReadSide, ResourcePath, Route, Status, Verb, answer as answers, websocket,
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
@@ -25,6 +26,7 @@ use crate::forward::forward;
 use crate::metrics::Origin;
 use crate::options::Options;
 use crate::refusal::Refusal;
+use crate::sockets;
 
 /// The largest body of a request that is passed on: a review of one's own rights.
 const MAX_REVIEW_BYTES: usize = 64 * 1024;
@@ -59,7 +61,11 @@ struct Asked<'a> {
 /// Answers a request for one of Kubernetes' paths.
 pub(crate) async fn answer(endpoint: &Endpoint, request: Request) -> Response {
     let inner = &*endpoint.inner;
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
+    let socket = match websocket::is_requested(&parts.headers) {
+        true => WebSocketUpgrade::from_request_parts(&mut parts, &()).await.ok(),
+        false => None,
+    };
     let route = Route::parse(parts.uri.path());
     let query = parts.uri.query().unwrap_or_default();
     if !is_plain(parts.uri.path()) {
@@ -76,7 +82,7 @@ pub(crate) async fn answer(endpoint: &Endpoint, request: Request) -> Response {
                     resource = served.info.resource.to_string();
                     let asked =
                         Asked { path: path.clone(), verb: of, query, headers: &parts.headers };
-                    of_resource(inner, &parts, &asked, &served, body).await
+                    of_resource(inner, &parts, &asked, &served, (body, socket)).await
                 }
                 Ok(Found::NothingBuiltIn) => {
                     let status = Status::unknown_resource();
@@ -119,9 +125,10 @@ async fn of_resource(
     parts: &Parts,
     asked: &Asked<'_>,
     served: &Served,
-    body: Body,
+    (body, socket): (Body, Option<WebSocketUpgrade>),
 ) -> Answered {
     let Asked { path, verb, .. } = asked;
+    let socket = socket.filter(|_| *verb == Verb::Watch);
     if parts.method == Method::POST
         && path.name.is_none()
         && REVIEWS.contains(&(&path.group, &path.resource))
@@ -132,7 +139,10 @@ async fn of_resource(
         not_for_another(asked.headers)?;
         return pass_on(inner, Method::POST, asked, body).await;
     }
-    reads_only(&parts.method, asked.headers)?;
+    match &socket {
+        Some(_) => not_for_another(asked.headers)?,
+        None => reads_only(&parts.method, asked.headers)?,
+    }
     if !served.is_allowed {
         return Err(Refusal::forbidden(not_allowed(&served.info.resource)));
     }
@@ -178,6 +188,10 @@ async fn of_resource(
         Err(Unready::Refusal(refusal)) => return Err(refusal),
     }
     let response = read(inner, asked, Arc::clone(&collection)).await;
+    if let Some(socket) = socket.filter(|_| response.status().is_success()) {
+        let response = sockets::upgrade(socket, asked.headers, response);
+        return Ok(Answer { response, origin: Origin::Cache });
+    }
     // What the cache has not reached yet, or has no longer, the API server may have.
     match response.extensions().get::<Miss>() {
         None => Ok(from_cache(response)),
@@ -218,6 +232,10 @@ async fn read(
 /// Lets the API server answer.
 async fn pass_on(inner: &Inner, method: Method, asked: &Asked<'_>, body: Bytes) -> Answered {
     not_for_another(asked.headers)?;
+    if websocket::is_requested(asked.headers) {
+        let message = "this watch is not answered from the cache, and over WebSocket no other is: use plain HTTP, or ask the API server itself";
+        return Err(Refusal::forbidden(message));
+    }
     let path = canonical(&asked.path, asked.query);
     let response = forward(&inner.client, method, &path, asked.headers, body).await?;
     Ok(Answer { response, origin: Origin::Upstream })

@@ -22,7 +22,7 @@
 //! | `/api`, `/apis`, `/openapi`, `/version` | the API server; remembered for 5 s, then by its ETag |
 //! | subresources, objects of resources that are not held, [`strict`](Options::strict) resources, what does not fit the limits or may not be listed, pages and versions that the cache no longer has or not yet | the API server |
 //! | reviews of one's own rights (`kubectl auth can-i`) | the API server |
-//! | all other writes, `exec`, `attach`, `portforward`, `proxy`, upgraded connections, impersonation | nobody: 403 |
+//! | all other writes, `exec`, `attach`, `portforward`, `proxy`, upgraded connections but for watches over WebSocket, impersonation | nobody: 403 |
 //!
 //! What is passed on is asked with the account of the endpoint's client, and a reader of the
 //! endpoint reads what this account may read. It therefore belongs on loopback, checks the `Host`
@@ -96,6 +96,7 @@ mod metrics;
 mod object;
 mod options;
 mod refusal;
+mod sockets;
 #[cfg(test)]
 mod tests;
 

@@ -103,8 +103,10 @@ pub(super) struct Observers<T> {
 struct Observer<T> {
     id: ObserverId,
     added_at: &'static Location<'static>,
-    observe: Box<dyn FnMut(&Publication<'_, T>) + Send>,
+    observe: Box<Observe<T>>,
 }
+
+type Observe<T> = dyn FnMut(&Publication<'_, T>) + Send;
 
 impl<T> Observers<T> {
     pub(super) fn new() -> Self {

@@ -5,6 +5,9 @@ use std::time::Duration;
 use axum::body::BodyDataStream;
 use futures_util::StreamExt;
 use informer_testkit::{Cut, Fault, Verb};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
 
 use super::*;
 
@@ -176,6 +179,56 @@ async fn watches_end_cleanly_and_spread_when_the_endpoint_stops() {
     ends.sort();
     assert!(ends[19] <= Duration::from_secs(8), "{ends:?}");
     assert!(ends[19] - ends[0] > Duration::from_secs(2), "{ends:?}");
+}
+
+/// What a WebSocket client is sent as text, frame by frame, until it has seen all of these.
+async fn frames(mut stream: TcpStream, until: &[&str]) -> String {
+    let mut text = Vec::new();
+    while !until.iter().all(|it| String::from_utf8_lossy(&text).contains(it)) {
+        assert_ne!(stream.read_buf(&mut text).await.unwrap(), 0, "the socket was closed");
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+#[tokio::test]
+async fn a_browser_watches_over_websocket_if_its_page_may() {
+    let server = server().await;
+    let endpoint = endpoint(&server, Options::default());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let serving = {
+        let endpoint = endpoint.clone();
+        tokio::spawn(async move { endpoint.serve(listener, async { drop(stopped.await) }).await })
+    };
+    let open = async |path: &str, origin: &str| {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let head = format!(
+            "GET {path} HTTP/1.1\r\nHost: {address}\r\nOrigin: {origin}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: base64.binary.k8s.io\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream
+    };
+    let own = format!("http://{address}");
+    let stream = open("/api/v1/pods?watch=1", &own).await;
+    let events = [r#""name":"cart-0""#, r#""name":"web-1""#];
+    let text = frames(stream, &events).await;
+    assert!(text.starts_with("HTTP/1.1 101"), "{text}");
+    assert!(text.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "{text}");
+    assert!(text.to_lowercase().contains("sec-websocket-protocol: base64.binary.k8s.io"), "{text}");
+
+    for (path, origin) in [
+        ("/api/v1/pods?watch=1", "http://evil.example"),
+        ("/api/v1/secrets?watch=1", &*own),
+        ("/api/v1/namespaces/shop/pods/web-0/exec", &*own),
+        ("/api/v1/pods", &*own),
+        ("/apis", &*own),
+    ] {
+        let text = frames(open(path, origin).await, &["\"code\":403"]).await;
+        assert!(text.starts_with("HTTP/1.1 403"), "{path}: {text}");
+    }
+    stop.send(()).unwrap();
+    serving.await.unwrap();
 }
 
 #[tokio::test]
