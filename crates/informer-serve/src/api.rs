@@ -19,7 +19,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 use crate::backend::Source;
 use crate::catalog::{Found, Served, not_allowed};
 use crate::collection::Collection;
-use crate::collections::Unready;
+use crate::collections::{REFRESH_DEADLINE, Unready};
 use crate::definition::described;
 use crate::endpoint::{Endpoint, Inner};
 use crate::forward::forward;
@@ -187,6 +187,7 @@ async fn of_resource(
         }
         Err(Unready::Refusal(refusal)) => return Err(refusal),
     }
+    let epoch = collection.epoch();
     let response = read(inner, asked, Arc::clone(&collection)).await;
     if let Some(socket) = socket.filter(|_| response.status().is_success()) {
         let response = sockets::upgrade(socket, asked.headers, response);
@@ -200,7 +201,7 @@ async fn of_resource(
         Some(miss) => match pass_on(inner, Method::GET, asked, Bytes::new()).await {
             Ok(passed) => {
                 if *miss == Miss::Ahead && passed.response.status().is_success() {
-                    collection.history.raise_floor(named_version(asked.query));
+                    collection.told(named_version(asked.query), epoch, REFRESH_DEADLINE);
                 }
                 Ok(passed)
             }

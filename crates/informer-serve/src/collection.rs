@@ -18,6 +18,9 @@ use tokio::time::Instant;
 use crate::definition::Definition;
 use crate::object::{Cached, Object, weight};
 
+/// How often a collection is listed because a reader was told of a later version.
+const CATCH_UP_INTERVAL: Duration = Duration::from_secs(15);
+
 /// The changes of a collection.
 pub(crate) type Log = ChangeLog<Change<Cached>>;
 
@@ -36,6 +39,8 @@ pub(crate) struct Collection {
     /// Whether it is held from the start to the end.
     pub(crate) is_eager: bool,
     is_refreshing: AtomicBool,
+    /// When it was listed last because a reader was told of a later version.
+    caught_up: Mutex<Option<Instant>>,
 }
 
 /// A snapshot that is kept for the next pages of a list.
@@ -113,11 +118,17 @@ impl Collection {
             used: Mutex::new(Instant::now()),
             is_eager,
             is_refreshing: AtomicBool::new(false),
+            caught_up: Mutex::default(),
         })
     }
 
     pub(crate) fn lister(&self) -> Lister<Object> {
         self.informer.unsynced_store()
+    }
+
+    /// How often the server's history was replaced.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.lister().snapshot().epoch()
     }
 
     /// What it takes in memory, about.
@@ -146,7 +157,10 @@ impl Collection {
 
     /// The snapshot of a version, if it is kept.
     pub(crate) fn page(&self, version: u64) -> Option<Snapshot<Object>> {
+        // A version of another history is another state.
+        let epoch = self.epoch();
         let mut pages = lock(&self.pages);
+        pages.retain(|page| page.snapshot.epoch() == epoch);
         let at = pages.iter().position(|page| page.version == version)?;
         let mut page = pages.remove(at)?;
         page.used = Instant::now();
@@ -160,7 +174,23 @@ impl Collection {
         lock(&self.pages).retain(|page| page.used.elapsed() <= lifetime);
     }
 
-    /// Has the collection listed, since nothing was heard of it for long.
+    /// Takes note that the API server has reached a version, which it told a reader; and has the
+    /// collection listed, or all readers would wait for a bookmark. Not too often: a list costs
+    /// more than some reads that are passed on. What was told in an earlier `epoch` counts for
+    /// nothing.
+    pub(crate) fn told(self: &Arc<Self>, version: u64, epoch: u64, deadline: Duration) {
+        if self.epoch() != epoch {
+            return;
+        }
+        self.history.floor.fetch_max(version, Ordering::AcqRel);
+        let mut caught_up = lock(&self.caught_up);
+        if caught_up.is_none_or(|at| at.elapsed() >= CATCH_UP_INTERVAL) {
+            *caught_up = Some(Instant::now());
+            self.refresh(deadline);
+        }
+    }
+
+    /// Has the collection listed.
     pub(crate) fn refresh(self: &Arc<Self>, deadline: Duration) {
         if self.is_refreshing.swap(true, Ordering::AcqRel) {
             return;
@@ -209,11 +239,6 @@ impl History {
     /// How long ago anything came from the server; `None` before the first list.
     pub(crate) fn staleness(&self) -> Option<Duration> {
         lock(&self.last_frame).map(|at| at.elapsed())
-    }
-
-    /// Takes note that the API server has reached a version.
-    pub(crate) fn raise_floor(&self, version: u64) {
-        self.floor.fetch_max(version, Ordering::AcqRel);
     }
 
     /// The version that a read of the newest state must have reached.

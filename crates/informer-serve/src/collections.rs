@@ -29,7 +29,7 @@ const TRY_AGAIN: Duration = Duration::from_secs(60);
 /// permission, no such resource.
 const FINAL: [u16; 4] = [400, 401, 403, 404];
 /// How long a list may take that stands in for a bookmark.
-const REFRESH_DEADLINE: Duration = Duration::from_secs(30);
+pub(crate) const REFRESH_DEADLINE: Duration = Duration::from_secs(30);
 /// Bookmarks are up to 75 s apart: where there are any, a list stands in for one only then.
 const BOOKMARK_OVERDUE: Duration = Duration::from_secs(78);
 

@@ -17,10 +17,11 @@ use tokio::time::Instant;
 use crate::forward::{pick_answer_headers, send};
 use crate::refusal::Refusal;
 
-/// How long a document is believed before the server is asked whether it has changed.
+/// How long a document is believed before the server is asked whether it has changed. If it does
+/// not answer, the document is believed on.
 const FRESH: Duration = Duration::from_secs(5);
 /// How much is remembered, in bytes.
-const MAX_BYTES: usize = 64 << 20;
+const MAX_BYTES: usize = 32 << 20;
 /// The largest document that is passed on.
 const MAX_DOCUMENT_BYTES: usize = 64 << 20;
 
@@ -68,7 +69,13 @@ impl Documents {
         if let Some(etag) = known.as_ref().and_then(|it| it.headers.get(ETAG)) {
             asked.insert(IF_NONE_MATCH, etag.clone());
         }
-        let response = send(&self.client, Method::GET, path, &asked, Bytes::new()).await?;
+        let sent = send(&self.client, Method::GET, path, &asked, Bytes::new()).await;
+        let response = match (sent, &known) {
+            (Ok(response), _) => response,
+            // Without it nobody finds what the cache has.
+            (Err(_), Some(known)) => return Ok(known.answer(headers)),
+            (Err(refusal), None) => return Err(refusal),
+        };
         let (parts, body) = response.into_parts();
         if let Some(known) = known.filter(|_| parts.status == StatusCode::NOT_MODIFIED) {
             let Document { key, headers: own, body, .. } = &*known;

@@ -37,6 +37,8 @@ use crate::refusal::Refusal;
 const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(5);
 /// How often idle resources are looked for, at the most.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
+/// How often it is seen to that what shall be held from the start is held.
+const WARM_INTERVAL: Duration = Duration::from_secs(60);
 const MIN_SWEEP: Duration = Duration::from_millis(100);
 
 /// Kubernetes' read API, and the gateway's short paths, from informers' caches; a cheap handle,
@@ -140,12 +142,17 @@ impl Endpoint {
             tokio::time::sleep(options.shutdown_spread + SHUTDOWN_DEADLINE).await;
         };
         let sweeping = async {
-            if let Err(message) = self.warm().await {
-                tracing::warn!("--cache: {message}");
-            }
             loop {
-                tokio::time::sleep(SWEEP_INTERVAL.min(options.idle_timeout.max(MIN_SWEEP))).await;
-                self.sweep().await;
+                // Again and again: what cannot be held now may be installed or allowed later.
+                if let Err(message) = self.warm().await {
+                    tracing::warn!("--cache: {message}");
+                }
+                let next = Instant::now() + WARM_INTERVAL;
+                while Instant::now() < next {
+                    let interval = SWEEP_INTERVAL.min(options.idle_timeout.max(MIN_SWEEP));
+                    tokio::time::sleep(interval).await;
+                    self.sweep().await;
+                }
             }
         };
         tokio::select! {

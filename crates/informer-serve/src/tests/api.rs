@@ -290,6 +290,24 @@ async fn discovery_is_the_servers_own_and_asked_for_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_document_is_asked_for_again_after_a_while_and_believed_if_nobody_answers() {
+    let server = server().await;
+    let endpoint = unhurried(&server, Options::default());
+    let first = get(&endpoint, "/apis").await;
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    server.clear_requests();
+    get(&endpoint, "/apis").await;
+    assert_eq!(server.requests().len(), 0);
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    get(&endpoint, "/apis").await;
+    assert_eq!(server.requests().len(), 1);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    server.faults().inject(Fault::hang_up());
+    assert_eq!(get(&endpoint, "/apis").await.json(), first.json());
+    get(&endpoint, "/version").await.refusal(503, "ServiceUnavailable");
+}
+
+#[tokio::test(start_paused = true)]
 async fn versions_ahead_are_waited_for_then_asked_of_the_server() {
     let server = server().await;
     let endpoint = unhurried(&server, Options::default());
