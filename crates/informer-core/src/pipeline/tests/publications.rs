@@ -114,8 +114,7 @@ fn told(pipeline: &mut Pipeline<Obj>, deltas: Vec<Delta<Obj>>) -> Vec<String> {
     });
     pipeline.apply(Duration::ZERO, deltas);
     pipeline.unobserve(id);
-    let texts = std::mem::take(&mut *texts.lock().unwrap());
-    texts
+    std::mem::take(&mut *texts.lock().unwrap())
 }
 
 fn list(items: &[(u8, (u64, u64))], version: u64, history_changed: bool) -> Vec<Delta<Obj>> {
