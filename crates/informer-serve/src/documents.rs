@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
-use http::header::{ACCEPT, ACCEPT_ENCODING, ETAG, IF_NONE_MATCH};
+use http::header::{ACCEPT, ACCEPT_ENCODING, ETAG, IF_NONE_MATCH, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use kube::Client;
@@ -39,12 +39,19 @@ struct Document {
     at: Instant,
 }
 
+/// The user agents for whom API servers indent JSON begin so.
+const READERS: [&str; 3] = ["curl", "Wget", "Mozilla/5.0"];
+/// The user agent of all others.
+const PROGRAM: &str = "informer-serve";
+
 /// What an answer depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Key {
     path: String,
     accept: Vec<HeaderValue>,
     encoding: Vec<HeaderValue>,
+    /// For whom JSON is indented, if it is.
+    reader: Option<&'static str>,
 }
 
 impl Documents {
@@ -58,14 +65,15 @@ impl Documents {
     /// If the server does not answer.
     pub(crate) async fn get(&self, path: &str, headers: &HeaderMap) -> Result<Response, Refusal> {
         let all = |name| headers.get_all(name).iter().cloned().collect();
-        let key =
-            Key { path: path.to_owned(), accept: all(ACCEPT), encoding: all(ACCEPT_ENCODING) };
+        let (accept, encoding, reader) = (all(ACCEPT), all(ACCEPT_ENCODING), reader(headers));
+        let key = Key { path: path.to_owned(), accept, encoding, reader };
         let known = self.known(&key);
         if let Some(fresh) = known.as_ref().filter(|it| it.at.elapsed() < FRESH) {
             return Ok(fresh.answer(headers));
         }
         let mut asked = headers.clone();
         asked.remove(IF_NONE_MATCH);
+        asked.insert(USER_AGENT, HeaderValue::from_static(reader.unwrap_or(PROGRAM)));
         if let Some(etag) = known.as_ref().and_then(|it| it.headers.get(ETAG)) {
             asked.insert(IF_NONE_MATCH, etag.clone());
         }
@@ -119,6 +127,11 @@ impl Documents {
     fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Document>>> {
         self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn reader(headers: &HeaderMap) -> Option<&'static str> {
+    let agent = headers.get(USER_AGENT)?.to_str().ok()?;
+    READERS.into_iter().find(|it| agent.starts_with(it))
 }
 
 impl Document {

@@ -7,7 +7,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH,
-    LAST_MODIFIED, RETRY_AFTER, VARY, WARNING,
+    LAST_MODIFIED, RETRY_AFTER, USER_AGENT, VARY, WARNING,
 };
 use http::{HeaderMap, HeaderName, Method, Request, Uri};
 use informer::source::unretried_body;
@@ -19,7 +19,9 @@ use crate::refusal::Refusal;
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What is passed on of a request. Never who asks: the endpoint asks with its own account.
-const OF_REQUESTS: [HeaderName; 4] = [ACCEPT, ACCEPT_ENCODING, IF_NONE_MATCH, CONTENT_TYPE];
+/// The user agent decides whether JSON is indented.
+const OF_REQUESTS: [HeaderName; 5] =
+    [ACCEPT, ACCEPT_ENCODING, IF_NONE_MATCH, CONTENT_TYPE, USER_AGENT];
 
 /// What is passed on of an answer.
 const OF_ANSWERS: [HeaderName; 11] = [

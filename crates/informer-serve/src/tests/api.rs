@@ -6,6 +6,9 @@ use http::HeaderName;
 use http::header::ACCEPT;
 use informer::SharedInformerFactory;
 use informer_testkit::{Cut, Fault, TestServer, Verb, generate};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
 
 use super::*;
 use crate::Object;
@@ -251,6 +254,34 @@ async fn secrets_and_what_is_not_allowed_stay_hidden_by_whatever_path() {
     let open = endpoint(&server, Options { allow: vec!["secrets".into()], ..Options::default() });
     assert_eq!(get(&open, "/api/v1/secrets").await.items(), ["s"]);
     get(&open, "/api/v1/pods").await.refusal(403, "Forbidden");
+}
+
+#[tokio::test]
+async fn an_address_that_others_reach_has_no_api_unless_that_is_wanted() {
+    let server = server().await;
+    for (unprotected_api, code) in [(false, "403 Forbidden"), (true, "200 OK")] {
+        let options = Options { unprotected_api, ..Options::default() };
+        let endpoint = endpoint(&server, options);
+        let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let serving =
+            tokio::spawn(
+                async move { endpoint.serve(listener, async { drop(stopped.await) }).await },
+            );
+        for (path, code) in [("/api/v1/pods", code), ("/version", code), ("/pods", "200 OK")] {
+            let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+            let head =
+                format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+            stream.write_all(head.as_bytes()).await.unwrap();
+            let mut text = String::new();
+            stream.read_to_string(&mut text).await.unwrap();
+            assert!(text.starts_with(&format!("HTTP/1.1 {code}")), "{path}: {text}");
+            assert_eq!(text.contains("--unprotected-api"), code == "403 Forbidden", "{text}");
+        }
+        stop.send(()).unwrap();
+        serving.await.unwrap();
+    }
 }
 
 #[tokio::test]
