@@ -137,7 +137,7 @@ fn another_history_ends_all_watches() {
 /// What a client or server has: versions by key.
 type State = BTreeMap<u8, u64>;
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 enum Step {
     Write(u8),
     Delete(u8),
