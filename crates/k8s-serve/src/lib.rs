@@ -1,4 +1,14 @@
-//! Kubernetes' read protocol.
+//! The read side of the Kubernetes API — discovery, get, list, watch — over anything that has
+//! snapshots and a feed of changes.
+//!
+//! [`ReadSide`] turns requests into responses as a kube-apiserver would. It knows nothing of
+//! sockets, of writes, of who may read what, or of how objects are kept: a [`Backend`] gives it the
+//! resources, ordered [`Snapshot`]s of a collection at a version, and [`Feed`]s of what changed
+//! after one. An [`Object`] is its bytes, in JSON or in protobuf; the read side writes it in the
+//! form that a client accepts.
+//!
+//! Versions are numbers here, as those of a kube-apiserver are.
+
 #![forbid(unsafe_code)]
 
 /// The examples of the README, compiled and run.
