@@ -88,6 +88,7 @@ async fn create_objects(cluster: &RealCluster) -> anyhow::Result<()> {
                     {"name": "Ready", "type": "string",
                         "jsonPath": ".status.conditions[?(@.type==\"Ready\")].status"},
                     {"name": "Size", "type": "integer", "jsonPath": ".spec.size", "priority": 1},
+                    {"name": "N", "type": "string", "jsonPath": ".spec.size"},
                     {"name": "Share", "type": "number", "jsonPath": ".spec.share"},
                     {"name": "On", "type": "boolean", "jsonPath": ".spec.on", "description": "Is it?"},
                     {"name": "All", "type": "string", "jsonPath": ".spec"},

@@ -108,3 +108,16 @@ fn cells_beyond_the_columns_are_left_out() {
     10.0.0.1   <none>
     ");
 }
+
+#[test]
+fn narrow_columns_have_six_characters() {
+    let column = |name: &str| json!({"name": name, "type": "string", "jsonPath": ".spec.n"});
+    let definition = json!({"spec": {"versions": [
+        {"name": "v1", "additionalPrinterColumns": [column("N"), column("M")]},
+    ]}});
+    let columns = Columns::of_definition(&definition, "v1").unwrap();
+    let object = json!({"metadata": {"name": "a"}, "spec": {"n": 1}});
+    let widgets = resource("example.com", "Widget", "widgets", true);
+    let text = table(&widgets, [object], &columns, TableOptions::default(), NOW.parse().unwrap());
+    assert_eq!(text, "NAME   N     M\na      1     1\n");
+}
