@@ -227,7 +227,7 @@ async fn a_conflict_that_the_reconcile_ignores_hides_no_other_error() {
     world.set("a", "1");
     let reconcile = |map: Arc<ConfigMap>, ctx: Context<()>| async move {
         match ctx.create(&secret(&map, Some("s"))).await {
-            Err(error) if !error.is_already_exists() => return Err(error.into()),
+            Err(error) if !error.is_already_exists() => Err(error.into()),
             Ok(_) | Err(_) => anyhow::bail!("the disk is full"),
         }
     };

@@ -264,7 +264,8 @@ fn of_two_informers(second: u64) -> Case {
 
 #[test]
 fn a_delete_is_waited_for_by_an_informer_that_has_not_shown_the_object_yet() {
-    let deletes: [fn(&mut Case) -> (Ticket, Answer); 3] = [
+    type Delete = fn(&mut Case) -> (Ticket, Answer);
+    let deletes: [Delete; 3] = [
         |case| (case.begin(Verb::Delete, Some("web-0"), Some("a")), Answer::Deleted { uid: None }),
         |case| (case.begin(Verb::Delete, Some("web-0"), None), Answer::NotFound),
         |case| {
