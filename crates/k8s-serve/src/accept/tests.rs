@@ -190,7 +190,7 @@ fn lists_and_objects_are_told_apart_by_their_go_types() {
         let (object, list) = negotiated
             .map(|it| (it.object(&Parameters::default()), it.list(&Parameters::default())))
             .unwrap();
-        object.err().or(list.err()).unwrap().message
+        object.err().or_else(|| list.err()).unwrap().message
     };
     let list = format!("application/json;{METADATA_LIST}");
     let roles = Resource::new("rbac.authorization.k8s.io", "v1", "roles", "Role");

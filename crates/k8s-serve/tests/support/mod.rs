@@ -53,11 +53,9 @@ impl Plain {
 
     fn new(wire: WireObject) -> Self {
         let head = ObjectHead::of(wire.wire()).unwrap();
-        Self {
-            key: ObjectKey::namespaced(&head.namespace, &head.name),
-            version: head.version.to_string().parse().unwrap(),
-            wire: wire.clone(),
-        }
+        let key = ObjectKey::namespaced(&head.namespace, &head.name);
+        let version = head.version.to_string().parse().unwrap();
+        Self { key, version, wire }
     }
 }
 
