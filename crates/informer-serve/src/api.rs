@@ -193,6 +193,13 @@ async fn of_resource(
         let response = sockets::upgrade(socket, asked.headers, response);
         return Ok(Answer { response, origin: Origin::Cache });
     }
+    // What is refused is refused in the API server's own words, or accepted after all: other
+    // encodings, other ways of writing selectors. Watches over WebSocket are never passed on.
+    let is_refused = [StatusCode::BAD_REQUEST, StatusCode::NOT_ACCEPTABLE];
+    if is_refused.contains(&response.status()) && !websocket::is_requested(asked.headers) {
+        let passed = pass_on(inner, Method::GET, asked, Bytes::new()).await;
+        return Ok(passed.unwrap_or_else(|_| from_cache(response)));
+    }
     // What the cache has not reached yet, or has no longer, the API server may have.
     match response.extensions().get::<Miss>() {
         None => Ok(from_cache(response)),
