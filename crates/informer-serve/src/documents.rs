@@ -8,7 +8,9 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
-use http::header::{ACCEPT, ACCEPT_ENCODING, ETAG, IF_NONE_MATCH, USER_AGENT};
+use http::header::{
+    ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, USER_AGENT,
+};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use kube::Client;
@@ -149,6 +151,10 @@ impl Document {
         let mut response = Response::new(body);
         *response.headers_mut() = self.headers.clone();
         if is_known {
+            // There is no content that these would be about.
+            for name in [CONTENT_TYPE, CONTENT_ENCODING] {
+                response.headers_mut().remove(name);
+            }
             *response.status_mut() = StatusCode::NOT_MODIFIED;
         }
         response

@@ -7,7 +7,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH,
-    LAST_MODIFIED, RETRY_AFTER, USER_AGENT, VARY, WARNING,
+    LAST_MODIFIED, RETRY_AFTER, USER_AGENT, VARY, WARNING, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderMap, HeaderName, Method, Request, Uri};
 use informer::source::unretried_body;
@@ -24,7 +24,7 @@ const OF_REQUESTS: [HeaderName; 5] =
     [ACCEPT, ACCEPT_ENCODING, IF_NONE_MATCH, CONTENT_TYPE, USER_AGENT];
 
 /// What is passed on of an answer.
-const OF_ANSWERS: [HeaderName; 11] = [
+const OF_ANSWERS: [HeaderName; 12] = [
     CONTENT_TYPE,
     CONTENT_ENCODING,
     ETAG,
@@ -32,6 +32,7 @@ const OF_ANSWERS: [HeaderName; 11] = [
     RETRY_AFTER,
     VARY,
     WARNING,
+    X_CONTENT_TYPE_OPTIONS,
     http::header::CACHE_CONTROL,
     HeaderName::from_static("audit-id"),
     HeaderName::from_static("x-kubernetes-pf-flowschema-uid"),

@@ -113,7 +113,11 @@ pub(crate) fn json_response(code: u16, json: String) -> Response<Body> {
 }
 
 pub(crate) fn plain_response(code: u16, text: &'static str) -> Response<Body> {
-    response(code, "text/plain; charset=utf-8", Body::full(Bytes::from_static(text.as_bytes())))
+    let body = Body::full(Bytes::from_static(text.as_bytes()));
+    let mut response = response(code, "text/plain; charset=utf-8", body);
+    let headers = response.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
 }
 
 pub(crate) fn stream_response(
