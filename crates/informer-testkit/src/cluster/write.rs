@@ -372,7 +372,11 @@ impl State {
                 ));
             }
         };
-        if name.contains(['/', '%']) || name.starts_with('.') || name.contains(char::is_whitespace)
+        // Names in RBAC are otherwise free, as in `system:node-proxier` or `a b`.
+        let is_free = resource.group == "rbac.authorization.k8s.io";
+        if name.contains(['/', '%'])
+            || name.starts_with('.')
+            || !is_free && name.contains(char::is_whitespace)
         {
             let fault = format!("Invalid value: {name:?}: must be usable as a path segment");
             return Err(Status::invalid(
