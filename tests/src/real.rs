@@ -243,7 +243,7 @@ impl RealCluster {
         &self,
         arguments: impl IntoIterator<Item = &'a str>,
     ) -> anyhow::Result<String> {
-        let mut command = Command::new(binaries()?.join("kubectl"));
+        let mut command = Command::new(kubectl_path()?);
         command
             .args(arguments)
             .arg("--kubeconfig")
@@ -286,6 +286,15 @@ impl fmt::Debug for RealCluster {
             .field("folder", &self.folder)
             .finish_non_exhaustive()
     }
+}
+
+/// The program `kubectl` of the cluster's version.
+///
+/// # Errors
+///
+/// When bash does not run.
+pub fn kubectl_path() -> anyhow::Result<PathBuf> {
+    Ok(binaries()?.join("kubectl"))
 }
 
 /// A client from a kubeconfig file, with the current context or the named one.

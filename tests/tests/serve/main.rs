@@ -1,0 +1,11 @@
+//! `kubectl informer serve` before a real API server, and its clients that nobody here wrote: the
+//! answers are the API server's, and kubectl, client-go and kube-rs run on it.
+
+mod client_go;
+mod differential;
+mod endpoint;
+mod kube_rs;
+mod kubectl;
+mod process;
+mod scene;
+mod text;
