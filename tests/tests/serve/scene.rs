@@ -21,7 +21,7 @@ const SOON: Duration = Duration::from_secs(30);
 ///
 /// When the server refuses one.
 pub(crate) async fn create_objects(client: &Client) -> anyhow::Result<()> {
-    // A shared cluster gets them once; some would be refused for other reasons than that they exist.
+    // A shared cluster gets them once.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
     let _guard = ONE_AT_A_TIME.lock().await;
     let of_every_kind = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all_kinds/objects.json");
@@ -83,19 +83,35 @@ async fn create_one(client: &Client, discovery: &Discovery, object: &Value) -> a
         return Ok(());
     };
     let path = resource.path(object["metadata"]["namespace"].as_str());
-    let request = Request::post(&path).body(serde_json::to_vec(object)?)?;
-    match client.request::<Value>(request).await {
-        Ok(_) => {}
-        Err(kube::Error::Api(status)) if status.code == 409 => {}
-        Err(error) => return Err(error).with_context(|| format!("{kind} in {path}")),
-    }
-    let Some(status) = object.get("status") else { return Ok(()) };
     let name = text(&object["metadata"]["name"]);
+    if exists(client, &format!("{path}/{}", percent_encoded(&name))).await? {
+        return Ok(());
+    }
+    let request = Request::post(&path).body(serde_json::to_vec(object)?)?;
+    let created = client.request::<Value>(request).await;
+    created.with_context(|| format!("{kind} {name} in {path}"))?;
+    let Some(status) = object.get("status") else { return Ok(()) };
     let request = Request::patch(format!("{path}/{name}/status"))
         .header("content-type", "application/merge-patch+json")
         .body(serde_json::to_vec(&json!({ "status": status }))?)?;
     client.request::<Value>(request).await.with_context(|| format!("status of {path}/{name}"))?;
     Ok(())
+}
+
+async fn exists(client: &Client, path: &str) -> anyhow::Result<bool> {
+    match client.request::<Value>(Request::get(path).body(Vec::new())?).await {
+        Ok(_) => Ok(true),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
+        Err(error) => Err(error).with_context(|| path.to_owned()),
+    }
+}
+
+fn percent_encoded(name: &str) -> String {
+    let encode = |byte: u8| match byte {
+        b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    };
+    name.bytes().map(encode).collect()
 }
 
 /// Makes the history that watches are asked for: an object comes, changes and goes, and another one
