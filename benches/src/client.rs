@@ -2,6 +2,7 @@
 
 mod events;
 pub mod memory;
+pub mod read;
 mod sync;
 mod target;
 
@@ -9,6 +10,7 @@ use anyhow::Result;
 use clap::Subcommand;
 
 pub use self::events::Events;
+pub use self::read::Read;
 pub use self::sync::Sync;
 pub use self::target::Target;
 
@@ -21,6 +23,9 @@ pub enum Client {
     /// Be the process of one informer whose objects change
     #[command(hide = true)]
     Events(Events),
+    /// Be the process that reads lists
+    #[command(hide = true)]
+    Read(Read),
 }
 
 impl Client {
@@ -35,6 +40,7 @@ impl Client {
         match self {
             Self::Sync(sync) => sync.run().await,
             Self::Events(events) => events.run().await,
+            Self::Read(read) => read.run().await,
         }
     }
 }

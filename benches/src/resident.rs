@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::{Context, Result};
 
-/// Resident memory of this process, in bytes.
+/// Resident memory of a process, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Resident {
     /// Now (`VmRSS`).
@@ -19,8 +19,20 @@ impl Resident {
     /// # Errors
     /// Where there is no such file: on anything but Linux.
     pub fn read() -> Result<Self> {
-        let status = fs::read_to_string("/proc/self/status")
-            .context("resident memory is read on Linux only")?;
+        Self::at("/proc/self/status")
+    }
+
+    /// Reads the same of another process.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), and if there is no such process.
+    pub fn of_other(pid: u32) -> Result<Self> {
+        Self::at(&format!("/proc/{pid}/status"))
+    }
+
+    fn at(path: &str) -> Result<Self> {
+        let status =
+            fs::read_to_string(path).context("resident memory is read on Linux only")?;
         Ok(Self { now: field(&status, "VmRSS:")?, peak: field(&status, "VmHWM:")? })
     }
 }

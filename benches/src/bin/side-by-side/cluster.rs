@@ -17,6 +17,7 @@ const USER: &str = "viewer";
 
 /// A server, and the process that starts and stops it.
 pub(crate) struct Cluster {
+    folder: PathBuf,
     kubeconfig: PathBuf,
     etcd: String,
     supervisor: Supervisor,
@@ -52,7 +53,8 @@ impl Cluster {
             PathBuf::from(ready.strip_prefix("ready ").context("the cluster does not start")?);
         let supervisor = Supervisor { _process: process, orders, answers };
         let etcd = std::fs::read_to_string(folder.join("etcd-url"))?.trim().to_owned();
-        let cluster = Self { kubeconfig: folder.join("kubeconfig"), etcd, supervisor };
+        let kubeconfig = folder.join("kubeconfig");
+        let cluster = Self { folder, kubeconfig, etcd, supervisor };
         cluster.let_viewer_see_all_pods().await?;
         Ok(cluster)
     }
@@ -60,6 +62,13 @@ impl Cluster {
     /// As an administrator.
     pub(crate) fn target(&self) -> Target {
         Target::Kubeconfig(self.kubeconfig.clone())
+    }
+
+    /// The process of kube-apiserver.
+    pub(crate) fn apiserver_pid(&self) -> Result<u32> {
+        let record = std::fs::read_to_string(self.folder.join("apiserver.pid"))?;
+        // Behind it is when the process began.
+        Ok(record.lines().next().unwrap_or_default().parse()?)
     }
 
     /// The URL of etcd.

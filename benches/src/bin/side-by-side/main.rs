@@ -1,12 +1,15 @@
-//! Our informer beside client-go's and kube-runtime's: memory, CPU time and latency, as ratios.
+//! Our informer beside client-go's and kube-runtime's, and `kubectl informer serve` beside
+//! kube-apiserver: memory, CPU time and latency, as ratios.
 //!
 //! Each client runs in a process of its own, one at a time, against the same kube-apiserver with
-//! the same Pods; the rounds go through all of them in turn. Prints the table of `RESULTS.md`.
+//! the same Pods; the rounds go through all of them in turn. So do those of the servers. Prints the
+//! tables of `RESULTS.md`.
 //!
 //! ```text
 //! cargo run --profile shipped -p informer-benches --bin side-by-side --features mimalloc -- --write
 //! cargo run --release -p informer-benches --bin side-by-side -- --rounds 1 --objects 2000
 //! cargo run --release -p informer-benches --bin side-by-side -- --section events --section inside
+//! cargo run --profile shipped -p informer-benches --bin side-by-side -- --section serve --write
 //! ```
 
 mod cluster;
@@ -21,6 +24,7 @@ mod recordings;
 mod results_file;
 mod rows;
 mod runs;
+mod serve;
 mod versions;
 mod warm;
 
@@ -56,7 +60,7 @@ struct Arguments {
     #[arg(long)]
     quick: bool,
 
-    /// Put the table into benches/RESULTS.md, besides printing it
+    /// Put the tables into benches/RESULTS.md, besides printing them
     #[arg(long)]
     write: bool,
 
@@ -77,6 +81,8 @@ enum Section {
     Events,
     /// Reads, handlers and relists without a server
     Inside,
+    /// Lists of `kubectl informer serve`, beside kube-apiserver's
+    Serve,
 }
 
 #[tokio::main]
@@ -89,11 +95,30 @@ async fn main() -> Result<()> {
 }
 
 async fn measure(arguments: &Arguments) -> Result<()> {
+    let is_whole = matches!(arguments.section[..], [] | [Section::Serve]) && !arguments.quick;
     ensure!(
-        !arguments.write || arguments.section.is_empty() && !arguments.quick,
-        "only the whole table is kept: leave out --section and --quick"
+        !arguments.write || is_whole,
+        "only whole tables are kept: leave out --quick, and --section but for that of serve"
     );
-    let has = |section| arguments.section.is_empty() || arguments.section.contains(&section);
+    if arguments.section != [Section::Serve] {
+        let report = clients(arguments).await?;
+        print!("{report}");
+        if arguments.write {
+            results_file::write(results_file::CLIENTS, &report)?;
+        }
+    }
+    if arguments.has(Section::Serve) {
+        let report = servers(arguments).await?;
+        print!("{report}");
+        if arguments.write {
+            results_file::write(results_file::SERVERS, &report)?;
+        }
+    }
+    Ok(())
+}
+
+async fn clients(arguments: &Arguments) -> Result<String> {
+    let has = |section| arguments.has(section);
     let rounds = arguments.rounds;
     let programs = Programs::build().await?;
     let conditions: Vec<Conditions> = [
@@ -120,12 +145,22 @@ async fn measure(arguments: &Arguments) -> Result<()> {
         true => inside::measure(rounds, arguments.quick, &programs).await?,
         false => Inside::default(),
     };
-    let report = format!("{described}.\n\n{}", rows::table(&lists, &events, &inside));
-    print!("{report}");
-    if arguments.write {
-        results_file::write(&report)?;
+    Ok(format!("{described}.\n\n{}", rows::table(&lists, &events, &inside)))
+}
+
+async fn servers(arguments: &Arguments) -> Result<String> {
+    let mut described = versions::describe_ours(arguments, &["hyper"], "mimalloc").await?;
+    let cluster = Cluster::start().await?;
+    described.push_str(&versions::of_server(&cluster).await?);
+    load_pods(&cluster.target(), arguments.objects).await?;
+    let served = serve::measure(arguments.rounds, arguments.objects, &cluster).await?;
+    Ok(format!("{described}.\n\n{}", rows::of_servers(&served)))
+}
+
+impl Arguments {
+    fn has(&self, section: Section) -> bool {
+        self.section.is_empty() || self.section.contains(&section)
     }
-    Ok(())
 }
 
 /// Writes the Pods.

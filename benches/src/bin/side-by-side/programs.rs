@@ -19,6 +19,9 @@ use crate::warm::warm;
 /// How long one measurement may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
+/// The feature with which the programs of this workspace have the allocator of this one.
+const ALLOCATOR: Option<&str> = if cfg!(feature = "mimalloc") { Some("mimalloc") } else { None };
+
 /// Where they are.
 pub(crate) struct Programs {
     ours: PathBuf,
@@ -42,12 +45,14 @@ impl Programs {
         let client_go = go_build(&peers, "client-go").await?;
         let etcd_writer = go_build(&peers, "etcd-writer").await?;
         let profile = profile(&ours);
-        let in_process = cargo_build(&ours, &profile, "informer-benches", "in-process").await?;
+        let in_process =
+            cargo_build(&ours, &profile, "informer-benches", "in-process", ALLOCATOR).await?;
         let kube_runtime = cargo_build(
             &ours,
             &profile,
             "informer-peer-kube-runtime",
             "informer-peer-kube-runtime",
+            ALLOCATOR,
         )
         .await?;
         Ok(Self { ours, in_process, client_go, kube_runtime, etcd_writer })
@@ -106,8 +111,14 @@ impl Programs {
     }
 }
 
+/// Builds the program that people run, with the allocator that it has; its path.
+pub(crate) async fn build_kubectl_informer() -> Result<PathBuf> {
+    let ours = std::env::current_exe()?;
+    cargo_build(&ours, &profile(&ours), "kubectl-informer", "kubectl-informer", None).await
+}
+
 impl Running {
-    fn start(mut command: Command) -> Result<Self> {
+    pub(crate) fn start(mut command: Command) -> Result<Self> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut process = command.spawn().with_context(|| format!("{command:?} does not start"))?;
         let lines = BufReader::new(process.stdout.take().context("no pipe")?).lines();
@@ -137,8 +148,14 @@ pub(crate) fn profile(program: &Path) -> String {
     }
 }
 
-/// Builds a program beside ours, with the same profile and allocator; its path.
-async fn cargo_build(ours: &Path, profile: &str, package: &str, program: &str) -> Result<PathBuf> {
+/// Builds a program beside ours, with the same profile; its path.
+async fn cargo_build(
+    ours: &Path,
+    profile: &str,
+    package: &str,
+    program: &str,
+    feature: Option<&str>,
+) -> Result<PathBuf> {
     let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     build.current_dir(env!("CARGO_MANIFEST_DIR")).args(["build", "--quiet", "--profile", profile]);
     build.args(["-p", package, "--bin", program]);
@@ -149,8 +166,8 @@ async fn cargo_build(ours: &Path, profile: &str, package: &str, program: &str) -
             build.env_remove(name);
         }
     }
-    if cfg!(feature = "mimalloc") {
-        build.args(["--features", &format!("{package}/mimalloc")]);
+    if let Some(feature) = feature {
+        build.args(["--features", &format!("{package}/{feature}")]);
     }
     succeed(build).await.with_context(|| format!("cargo build, of {program}"))?;
     let path = ours.with_file_name(program);
@@ -182,6 +199,6 @@ fn go_target(target: &str) -> [&str; 2] {
 }
 
 /// As clap has it.
-fn argument<V: ValueEnum + Copy>(value: V) -> String {
+pub(crate) fn argument<V: ValueEnum + Copy>(value: V) -> String {
     value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }

@@ -1,25 +1,28 @@
-//! Where the table is kept: in `RESULTS.md`, between two marks.
+//! Where the tables are kept: in `RESULTS.md`, each between two marks.
 
 use std::path::Path;
 
 use anyhow::{Context, Result};
 
-const BEGIN: &str = "<!-- side-by-side -->\n";
-const END: &str = "<!-- end of side-by-side -->\n";
+/// The table of clients.
+pub(crate) const CLIENTS: &str = "side-by-side";
+/// The table of servers.
+pub(crate) const SERVERS: &str = "serve";
 
-/// Replaces it.
-pub(crate) fn write(report: &str) -> Result<()> {
+/// Replaces the one with this name.
+pub(crate) fn write(name: &str, report: &str) -> Result<()> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("RESULTS.md");
     let text = std::fs::read_to_string(&path)?;
     let text =
-        replace(&text, report).with_context(|| format!("{} has no marks", path.display()))?;
+        replace(&text, name, report).with_context(|| format!("{} has no marks", path.display()))?;
     Ok(std::fs::write(path, text)?)
 }
 
-fn replace(text: &str, report: &str) -> Option<String> {
-    let (before, rest) = text.split_once(BEGIN)?;
-    let (_, after) = rest.split_once(END)?;
-    Some(format!("{before}{BEGIN}\n{}\n\n{END}{after}", report.trim()))
+fn replace(text: &str, name: &str, report: &str) -> Option<String> {
+    let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- end of {name} -->\n"));
+    let (before, rest) = text.split_once(&begin)?;
+    let (_, after) = rest.split_once(&end)?;
+    Some(format!("{before}{begin}\n{}\n\n{end}{after}", report.trim()))
 }
 
 #[cfg(test)]
@@ -28,10 +31,10 @@ mod tests {
 
     #[test]
     fn only_what_is_between_the_marks_is_replaced() {
-        let text = format!("before\n{BEGIN}old\n{END}after\n");
-        let replaced = replace(&text, "\nnew\n").unwrap();
+        let text = "before\n<!-- a -->\nold\n<!-- end of a -->\n<!-- b -->\n<!-- end of b -->\n";
+        let replaced = replace(text, "a", "\nnew\n").unwrap();
         assert_eq!(replaced, text.replace("old\n", "\nnew\n\n"));
-        assert_eq!(replace(&replaced, "new").as_ref(), Some(&replaced));
-        assert_eq!(replace("before\n", "new"), None);
+        assert_eq!(replace(&replaced, "a", "new").as_ref(), Some(&replaced));
+        assert_eq!(replace(text, "c", "new"), None);
     }
 }

@@ -1,5 +1,6 @@
-//! The table: what each row is, its limit, and whether it is kept.
+//! The tables: what each row is, its limit, and whether it is kept.
 
+use informer_benches::client::read::Form;
 use informer_benches::figures::Initial;
 
 use crate::events::Events;
@@ -7,6 +8,7 @@ use crate::inside::Inside;
 use crate::lists::Lists;
 use crate::numbers::{Spread, Table, short};
 use crate::runs::{Conditions, INITIALS, Runs};
+use crate::serve::{QUESTIONS, Question, Served, Server};
 
 /// How much a row may be.
 enum Limit {
@@ -27,9 +29,9 @@ struct Row<'a> {
     limit: Limit,
 }
 
-/// All rows.
+/// All rows of clients.
 pub(crate) fn table(lists: &Lists, events: &Events, inside: &Inside) -> String {
-    let mut rows = Rows(Table::new(&["", "ours", "theirs", "", "ours over theirs", "at most", ""]));
+    let mut rows = Rows::new();
     for initial in INITIALS {
         rows.first_list(lists, initial);
     }
@@ -38,9 +40,23 @@ pub(crate) fn table(lists: &Lists, events: &Events, inside: &Inside) -> String {
     rows.0.text()
 }
 
+/// All rows of servers.
+pub(crate) fn of_servers(served: &Served) -> String {
+    let mut rows = Rows::new();
+    for question in QUESTIONS {
+        rows.served(served, question);
+    }
+    rows.resident(served);
+    rows.0.text()
+}
+
 struct Rows(Table);
 
 impl Rows {
+    fn new() -> Self {
+        Self(Table::new(&["", "ours", "theirs", "", "ours over theirs", "at most", ""]))
+    }
+
     fn first_list(&mut self, lists: &Lists, initial: Initial) {
         let runs = Runs::of(initial);
         let mut row = |what: &str, ours, peer, theirs, limit| {
@@ -152,6 +168,52 @@ impl Rows {
             let (ours, theirs) = (inside.ours.of(name), inside.client_go.of(name));
             self.add(Row { what, ours, peer: "client-go", theirs, limit });
         }
+    }
+
+    fn served(&mut self, served: &Served, question: Question) {
+        let Question { form, version } = question;
+        let most = match form {
+            Form::Json => 1.0 / 20.0,
+            Form::Protobuf => 1.0 / 15.0,
+            Form::Table => 1.0 / 5.0,
+        };
+        let name = form.name();
+        let mut row = |what: &str, of: &dyn Fn(Server) -> Vec<Option<f64>>, limit| {
+            self.add(Row {
+                what: &format!("{name} at `\"{version}\"`: {what}"),
+                ours: of(Server::Ours),
+                peer: "kube-apiserver",
+                theirs: of(Server::KubeApiserver),
+                limit,
+            });
+        };
+        row("CPU of the server, ms", &|server| served.cpu(question, server), Limit::Ratio(most));
+        let first_byte = |server| served.first_byte(question, server);
+        row("to the first byte, ms", &first_byte, Limit::Ratio(1.0));
+        row("to the last byte, ms", &|server| served.whole(question, server), Limit::None);
+        row("length, MB", &|server| served.bytes(question, server), Limit::None);
+    }
+
+    fn resident(&mut self, served: &Served) {
+        let megabytes = |bytes: usize| bytes as f64 / 1e6;
+        let most = 30.0 + 1.3 * megabytes(served.held);
+        for (when, bytes) in ["before the first list", "after the last"].iter().zip(served.resident)
+        {
+            self.add(Row {
+                what: &format!("resident {when}, MB"),
+                ours: vec![Some(megabytes(bytes))],
+                peer: "",
+                theirs: Vec::new(),
+                limit: Limit::Figure(most),
+            });
+        }
+        self.add(Row {
+            what: "bytes of the Pods that it holds, MB",
+            ours: vec![Some(megabytes(served.held))],
+            peer: "",
+            theirs: Vec::new(),
+            limit: Limit::None,
+        });
     }
 
     /// Unless it was not measured.

@@ -9,24 +9,37 @@ use crate::Arguments;
 use crate::cluster::Cluster;
 use crate::programs::{Programs, profile};
 
-/// The beginning of the report.
+/// The beginning of the report on clients.
 pub(crate) async fn describe(arguments: &Arguments, programs: &Programs) -> Result<String> {
     let client_go = said(Command::new(&programs.client_go).arg("version")).await;
+    let allocator = match cfg!(feature = "mimalloc") {
+        true => "mimalloc",
+        false => "the system's allocator",
+    };
+    let crates = ["kube", "kube-runtime", "k8s-openapi"];
+    Ok(format!("{}; {client_go}", describe_ours(arguments, &crates, allocator).await?))
+}
+
+/// The beginning of any report.
+pub(crate) async fn describe_ours(
+    arguments: &Arguments,
+    crates: &[&str],
+    allocator: &str,
+) -> Result<String> {
     let rustc = said(Command::new("rustc").arg("--version")).await;
     let date = said(Command::new("date").args(["-u", "+%Y-%m-%d %H:%M UTC"])).await;
     let commit = said(Command::new("git").args(["describe", "--always", "--dirty"])).await;
     let lock = std::fs::read_to_string(repository().join("Cargo.lock"))?;
-    let version = |name| format!("{name} {}", locked(&lock, name).unwrap_or("?"));
-    let crates = ["kube", "kube-runtime", "k8s-openapi"].map(version).join(", ");
-    let allocator = match cfg!(feature = "mimalloc") {
-        true => version("mimalloc"),
-        false => "the system's allocator".to_owned(),
+    let version = |name: &&str| match locked(&lock, name) {
+        Some(version) => format!("{name} {version}"),
+        None => (*name).to_owned(),
     };
+    let versions: Vec<String> = crates.iter().chain([&allocator]).map(version).collect();
     let Arguments { objects, rounds, .. } = arguments;
     let (machine, profile) = (machine(), profile(&std::env::current_exe()?));
     Ok(format!(
-        "{date}, commit {commit}, profile {profile}: {objects} Pods, {rounds} rounds, on {machine}. {rustc}, {crates}, \
-         {allocator}; {client_go}"
+        "{date}, commit {commit}, profile {profile}: {objects} Pods, {rounds} rounds, on {machine}. {rustc}, {}",
+        versions.join(", ")
     ))
 }
 
