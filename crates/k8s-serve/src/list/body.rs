@@ -147,7 +147,7 @@ fn sort<S: Snapshot>(writer: &Writer, items: &mut Items<S>) -> Result<(), WriteE
     let Some(order) = table.order() else { return Ok(()) };
     let mut rows = objects
         .drain(..)
-        .map(|object| Ok((table.value(writer, object.wire())?, object)))
+        .map(|object| Ok((table.value(object.wire())?, object)))
         .collect::<Result<Vec<_>, WriteError>>()?;
     rows.sort_by(|(a, _), (b, _)| order(a, b));
     objects.extend(rows.into_iter().map(|(_, object)| object));

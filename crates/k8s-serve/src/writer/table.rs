@@ -53,19 +53,17 @@ impl TableWriter {
         self.columns.order()
     }
 
-    /// What the columns need of an object.
-    pub(crate) fn value(&self, writer: &Writer, wire: Wire<'_>) -> Result<Value, WriteError> {
-        let mut buffer = Vec::new();
-        let text = match wire.encoding {
-            Encoding::Json => wire.bytes,
-            Encoding::Protobuf(_) => {
-                writer.full(&mut buffer, wire)?;
-                &buffer
+    /// What the columns need of an object, straight from its bytes.
+    pub(crate) fn value(&self, wire: Wire<'_>) -> Result<Value, WriteError> {
+        match wire.encoding {
+            Encoding::Protobuf(kind) => {
+                Ok(k8s_protobuf::from_message_seed(kind, wire.bytes, self.columns.needed())?)
             }
-        };
-        self.columns
-            .read(&mut serde_json::Deserializer::from_slice(text))
-            .map_err(|_| WriteError::new("it is no JSON object"))
+            Encoding::Json => self
+                .columns
+                .read(&mut serde_json::Deserializer::from_slice(wire.bytes))
+                .map_err(|_| WriteError::new("it is no JSON object")),
+        }
     }
 
     /// Appends a table of one row.
@@ -93,7 +91,7 @@ impl TableWriter {
         wire: Wire<'_>,
         now: Timestamp,
     ) -> Result<(), WriteError> {
-        let row = self.columns.row(&self.value(writer, wire)?, now);
+        let row = self.columns.row(&self.value(wire)?, now);
         begin_row(out, &row);
         match self.include {
             Include::None => out.extend_from_slice(b"null"),
