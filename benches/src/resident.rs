@@ -31,8 +31,7 @@ impl Resident {
     }
 
     fn at(path: &str) -> Result<Self> {
-        let status =
-            fs::read_to_string(path).context("resident memory is read on Linux only")?;
+        let status = fs::read_to_string(path).context("resident memory is read on Linux only")?;
         Ok(Self { now: field(&status, "VmRSS:")?, peak: field(&status, "VmHWM:")? })
     }
 }
