@@ -11,6 +11,9 @@ use crate::resource::Resource;
 use crate::status::Status;
 use crate::token::{Scope, Token};
 
+/// How long a watch may last, in seconds.
+const LONGEST_WATCH: u64 = 365 * 24 * 3600;
+
 /// The query of a request, not yet checked for sense. Of a parameter that is given more than once,
 /// the first counts.
 #[derive(Debug, Clone, Default)]
@@ -118,10 +121,10 @@ impl Parameters {
         self.send_initial_events.is_some()
     }
 
-    /// When a watch ends, if it says so.
+    /// When a watch ends, if it says so: after a year at the most, since clocks end, too.
     pub(crate) fn timeout(&self) -> Option<Duration> {
-        (self.timeout_seconds != 0)
-            .then(|| Duration::from_secs(u64::try_from(self.timeout_seconds).unwrap_or(0)))
+        let seconds = u64::try_from(self.timeout_seconds).unwrap_or(0);
+        (self.timeout_seconds != 0).then(|| Duration::from_secs(seconds.min(LONGEST_WATCH)))
     }
 
     /// Which state a list wants; in a namespace, or of a resource that has none or all of them.

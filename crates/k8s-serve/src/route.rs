@@ -5,6 +5,7 @@ use std::fmt;
 use http::Method;
 use percent_encoding::percent_decode_str;
 
+use crate::params::boolean;
 use crate::resource::Resource;
 
 /// What the path of a request names.
@@ -197,7 +198,8 @@ impl fmt::Display for Verb {
 
 fn wants_watch(query: &str) -> bool {
     form_urlencoded::parse(query.as_bytes())
-        .any(|(name, value)| name == "watch" && !matches!(&*value, "false" | "0"))
+        .find(|(name, _)| name == "watch")
+        .is_some_and(|(_, value)| boolean(&value))
 }
 
 #[cfg(test)]
@@ -246,7 +248,10 @@ mod tests {
         assert_eq!(pods.verb(&Method::GET, "limit=1"), Verb::List);
         assert_eq!(pods.verb(&Method::GET, "watch=1"), Verb::Watch);
         assert_eq!(pods.verb(&Method::GET, "watch=true&a=b"), Verb::Watch);
-        assert_eq!(pods.verb(&Method::GET, "watch=false"), Verb::List);
+        // As Python writes it, and only what is said first.
+        for query in ["watch=false", "watch=False", "watch=0", "watch=false&watch=true"] {
+            assert_eq!(pods.verb(&Method::GET, query), Verb::List, "{query}");
+        }
         assert_eq!(pods.verb(&Method::DELETE, ""), Verb::DeleteCollection);
     }
 }
