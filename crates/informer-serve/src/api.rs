@@ -23,6 +23,7 @@ use crate::collections::{REFRESH_DEADLINE, Unready};
 use crate::definition::described;
 use crate::endpoint::{Endpoint, Inner};
 use crate::forward::forward;
+use crate::listen::Slot;
 use crate::metrics::Origin;
 use crate::options::Options;
 use crate::refusal::Refusal;
@@ -136,22 +137,26 @@ async fn of_resource(
         let body = to_bytes(body, MAX_REVIEW_BYTES)
             .await
             .map_err(|_| Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "the review is too large"))?;
-        not_for_another(asked.headers)?;
         return pass_on(inner, Method::POST, asked, body).await;
     }
-    match &socket {
-        Some(_) => not_for_another(asked.headers)?,
-        None => reads_only(&parts.method, asked.headers)?,
+    if socket.is_none() {
+        reads_only(&parts.method, asked.headers)?;
     }
     if !served.is_allowed {
         return Err(Refusal::forbidden(not_allowed(&served.info.resource)));
     }
-    if path.subresource.as_deref().is_some_and(|it| NO_READS.contains(&it)) {
-        let message = format!(
-            "{} is not answered here: it does more than read, and would be done with the account of this endpoint; ask the API server itself",
-            path.subresource.as_deref().unwrap_or_default()
-        );
-        return Err(Refusal::forbidden(message));
+    if let Some(subresource) = path.subresource.as_deref() {
+        // `proxy/x` is as much of a proxy.
+        let (name, rest) = subresource.split_once('/').unwrap_or((subresource, ""));
+        if NO_READS.contains(&name) {
+            let message = format!(
+                "{name} is not answered here: it does more than read, and would be done with the account of this endpoint; ask the API server itself"
+            );
+            return Err(Refusal::forbidden(message));
+        }
+        if !rest.is_empty() {
+            return Ok(from_cache(answers::not_found()));
+        }
     }
     let is_in_scope = match (inner.collections.namespace(), &path.namespace) {
         (Some(held), asked) if served.info.resource.namespaced => asked.as_deref() == Some(held),
@@ -190,7 +195,8 @@ async fn of_resource(
     let epoch = collection.epoch();
     let response = read(inner, asked, Arc::clone(&collection)).await;
     if let Some(socket) = socket.filter(|_| response.status().is_success()) {
-        let response = sockets::upgrade(socket, asked.headers, response);
+        let slot = parts.extensions.get::<Slot>().cloned();
+        let response = sockets::upgrade(socket, asked.headers, response, slot);
         return Ok(Answer { response, origin: Origin::Cache });
     }
     // What is refused is refused in the API server's own words, or accepted after all: other
@@ -207,7 +213,9 @@ async fn of_resource(
         Some(Miss::Expired) if asked.verb == Verb::Watch => Ok(from_cache(response)),
         Some(miss) => match pass_on(inner, Method::GET, asked, Bytes::new()).await {
             Ok(passed) => {
-                if *miss == Miss::Ahead && passed.response.status().is_success() {
+                // An API server has opened a watch before it looks at the version.
+                let is_reached = asked.verb != Verb::Watch && passed.response.status().is_success();
+                if *miss == Miss::Ahead && is_reached {
                     collection.told(named_version(asked.query), epoch, REFRESH_DEADLINE);
                 }
                 Ok(passed)
@@ -239,7 +247,6 @@ async fn read(
 
 /// Lets the API server answer.
 async fn pass_on(inner: &Inner, method: Method, asked: &Asked<'_>, body: Bytes) -> Answered {
-    not_for_another(asked.headers)?;
     if websocket::is_requested(asked.headers) {
         let message = "this watch is not answered from the cache, and over WebSocket no other is: use plain HTTP, or ask the API server itself";
         return Err(Refusal::forbidden(message));
@@ -261,23 +268,12 @@ fn reads_only(method: &Method, headers: &HeaderMap) -> Result<(), Refusal> {
         let message = "upgraded connections are not answered here: use plain HTTP for watches, and the API server itself for exec, attach, port-forward and proxy";
         return Err(Refusal::forbidden(message));
     }
-    not_for_another(headers)
+    Ok(())
 }
 
 fn asks_for_upgrade(headers: &HeaderMap) -> bool {
     let values = headers.get_all(CONNECTION).iter().filter_map(|it| it.to_str().ok());
     values.flat_map(|it| it.split(',')).any(|it| it.trim().eq_ignore_ascii_case("upgrade"))
-}
-
-/// Refuses requests that are made in the name of others: they would be answered with what the
-/// endpoint itself may read.
-fn not_for_another(headers: &HeaderMap) -> Result<(), Refusal> {
-    match headers.keys().find(|it| it.as_str().starts_with("impersonate-")) {
-        Some(name) => Err(Refusal::forbidden(format!(
-            "{name}: nobody can be impersonated here, since reads are answered from the cache of this endpoint's account; ask the API server itself"
-        ))),
-        None => Ok(()),
-    }
 }
 
 fn refused(refusal: Refusal, headers: &HeaderMap) -> Answer {

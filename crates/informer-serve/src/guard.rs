@@ -5,11 +5,15 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http::header::{HOST, ORIGIN};
-use http::{StatusCode, Uri};
+use http::{HeaderMap, StatusCode, Uri};
 
 use crate::endpoint::Endpoint;
 use crate::gateway::MAX_QUERY_BYTES;
 use crate::refusal::Refusal;
+
+/// How long the query of a request for one of Kubernetes' paths may be; selectors name hundreds of
+/// values there.
+const MAX_API_QUERY_BYTES: usize = 64 * 1024;
 
 /// Lets a request through, or answers it; counts the answer.
 pub(crate) async fn guard(
@@ -43,12 +47,38 @@ fn check(request: &Request<Body>, allowed_hosts: &[String]) -> Result<(), Refusa
             "pages of other hosts may not ask here; add theirs with --allowed-hosts if they shall";
         return Err(Refusal::forbidden(message));
     }
-    if request.uri().query().is_some_and(|it| it.len() > MAX_QUERY_BYTES) {
-        return Err(Refusal::bad_request(format!(
-            "the query is longer than {MAX_QUERY_BYTES} bytes"
-        )));
+    if request.headers().get(ORIGIN).is_none() && is_embedded(request.headers()) {
+        let message = "pages of other hosts may not ask here; open the address itself";
+        return Err(Refusal::forbidden(message));
+    }
+    not_for_another(request.headers())?;
+    let is_api = ["/api/", "/apis/"].iter().any(|it| request.uri().path().starts_with(it));
+    let longest = if is_api { MAX_API_QUERY_BYTES } else { MAX_QUERY_BYTES };
+    if request.uri().query().is_some_and(|it| it.len() > longest) {
+        return Err(Refusal::bad_request(format!("the query is longer than {longest} bytes")));
     }
     Ok(())
+}
+
+/// Whether a page of another site embeds the answer, as an image does: such a request has no
+/// `Origin`. A link that is followed is none.
+fn is_embedded(headers: &HeaderMap) -> bool {
+    let says = |name: &str, value: &str| {
+        headers.get(name).is_some_and(|it| it.as_bytes().eq_ignore_ascii_case(value.as_bytes()))
+    };
+    says("sec-fetch-site", "cross-site")
+        && !(says("sec-fetch-mode", "navigate") && says("sec-fetch-dest", "document"))
+}
+
+/// Refuses requests that are made in the name of others: they would be answered with what the
+/// endpoint itself may read.
+fn not_for_another(headers: &HeaderMap) -> Result<(), Refusal> {
+    match headers.keys().find(|it| it.as_str().starts_with("impersonate-")) {
+        Some(name) => Err(Refusal::forbidden(format!(
+            "{name}: nobody can be impersonated here, since reads are answered from the cache of this endpoint's account; ask the API server itself"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Whether an `Origin` header names a page of this machine, or of a host that was allowed.
@@ -108,6 +138,32 @@ mod tests {
             "0.0.0.0",
         ] {
             assert!(!is_allowed_host(host, &allowed), "{host}");
+        }
+    }
+
+    #[test]
+    fn what_a_page_of_another_site_embeds_is_refused() {
+        let from = |site: &str, mode: &str, dest: &str| {
+            let request = Request::get("http://localhost:8888/pods")
+                .header("sec-fetch-site", site)
+                .header("sec-fetch-mode", mode)
+                .header("sec-fetch-dest", dest);
+            check(&request.body(Body::empty()).unwrap(), &[]).is_ok()
+        };
+        assert!(!from("cross-site", "no-cors", "image"));
+        assert!(!from("cross-site", "navigate", "iframe"));
+        assert!(from("cross-site", "navigate", "document"), "a link");
+        assert!(from("none", "navigate", "document"), "an address that was typed");
+        assert!(from("same-origin", "cors", "empty"));
+    }
+
+    #[test]
+    fn nobody_is_impersonated_on_any_path() {
+        for path in ["/pods", "/api/v1/pods", "/metrics"] {
+            let request = Request::get(format!("http://localhost{path}"));
+            let request = request.header("Impersonate-User", "nobody").body(Body::empty());
+            let refusal = check(&request.unwrap(), &[]).unwrap_err();
+            assert_eq!(refusal.code, StatusCode::FORBIDDEN, "{path}");
         }
     }
 

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
+use axum::{Extension, Router};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 /// How long to wait after a connection could not be accepted, for want of file descriptors most
@@ -29,6 +29,13 @@ impl Default for Limits {
     fn default() -> Self {
         Self { connections: 4096, request_head: Duration::from_secs(30) }
     }
+}
+
+/// The place of a connection among those that are served at a time. Who takes a connection over, as
+/// a WebSocket does, keeps it.
+#[derive(Debug, Clone)]
+pub(crate) struct Slot {
+    _permit: Arc<OwnedSemaphorePermit>,
 }
 
 /// Serves until `stop` resolves, then lets running requests end; dropping the future ends them at
@@ -62,12 +69,13 @@ async fn accept(
     builder.http1().timer(TokioTimer::new()).header_read_timeout(limits.request_head);
     let slots = Arc::new(Semaphore::new(limits.connections));
     loop {
-        let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
+        let Ok(permit) = Arc::clone(&slots).acquire_owned().await else { return };
+        let slot = Slot { _permit: Arc::new(permit) };
         let Ok((stream, _)) = listener.accept().await else {
             tokio::time::sleep(ACCEPT_AGAIN).await;
             continue;
         };
-        let service = TowerToHyperService::new(router.clone());
+        let service = TowerToHyperService::new(router.clone().layer(Extension(slot.clone())));
         let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
         let connection = graceful.watch(connection.into_owned());
         let dropped = dropped.clone();

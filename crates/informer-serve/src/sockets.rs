@@ -6,21 +6,27 @@ use futures_util::StreamExt;
 use http::HeaderMap;
 use k8s_serve::websocket::{self, Messages};
 
+use crate::listen::Slot;
+
 /// The largest message that is read of a client. It has nothing to say.
 const MAX_MESSAGE_BYTES: usize = 4096;
 
-/// Completes the handshake, and sends the watch.
+/// Completes the handshake, and sends the watch. The connection keeps its slot.
 pub(crate) fn upgrade(
     socket: WebSocketUpgrade,
     request: &HeaderMap,
     watch: http::Response<k8s_serve::Body>,
+    slot: Option<Slot>,
 ) -> Response {
     let (agreed, messages) = match websocket::accept(request, watch) {
         Ok(accepted) => accepted,
         Err(refused) => return refused.map(axum::body::Body::new).into_response(),
     };
-    let socket = socket.max_message_size(MAX_MESSAGE_BYTES);
-    let mut response = socket.on_upgrade(move |socket| send(socket, messages));
+    let socket = socket.max_message_size(MAX_MESSAGE_BYTES).max_frame_size(MAX_MESSAGE_BYTES);
+    let mut response = socket.on_upgrade(async move |socket| {
+        send(socket, messages).await;
+        drop(slot);
+    });
     for (name, value) in agreed.headers() {
         response.headers_mut().insert(name, value.clone());
     }

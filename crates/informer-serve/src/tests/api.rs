@@ -206,6 +206,9 @@ async fn nothing_is_written_and_nobody_is_impersonated() {
         (Method::GET, "/api/v1/namespaces/shop/pods/web-0/portforward"),
         (Method::GET, "/api/v1/namespaces/shop/pods/web-0/proxy"),
         (Method::GET, "/api/v1/nodes/node-1/proxy"),
+        (Method::GET, "/api/v1/nodes/node-1/proxy/"),
+        (Method::GET, "/api/v1/nodes/http:node-1:10250/proxy/pods"),
+        (Method::GET, "/api/v1/namespaces/shop/services/web/proxy/metrics/x"),
     ] {
         let answer = ask(&endpoint, request(method.clone(), "localhost", path)).await;
         let message = answer.refusal(403, "Forbidden");
@@ -365,6 +368,8 @@ async fn versions_ahead_are_waited_for_then_asked_of_the_server() {
     // Nobody has a version of twenty digits, and asking for it harms no other reader.
     let far = get(&endpoint, "/api/v1/pods?resourceVersion=18446744073709551615").await;
     far.refusal(504, "Timeout");
+    let far = "/api/v1/pods?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=18446744073709551615";
+    assert!(get(&endpoint, far).await.text.contains("Too large resource version"));
     stalled.lift();
     get(&endpoint, "/api/v1/pods").await.items();
     let lists = asked(&server, Verb::List, "pods");
