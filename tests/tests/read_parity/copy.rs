@@ -125,7 +125,7 @@ impl Kept {
         let head = ObjectHead::of(wire.wire())?;
         let key = ObjectKey::namespaced(&head.namespace, &head.name);
         let version = head.version.to_string().parse()?;
-        Ok(Self { key, version, wire: wire.clone() })
+        Ok(Self { key, version, wire })
     }
 }
 
