@@ -96,6 +96,16 @@ impl Answer {
         self.headers.sort();
     }
 
+    /// Whether a bookmark is in it that may come at any time.
+    pub(crate) fn has_bookmark(&self) -> bool {
+        self.body.iter().any(is_bookmark)
+    }
+
+    /// Leaves these bookmarks out.
+    pub(crate) fn drop_bookmarks(&mut self) {
+        drop_bookmarks(&mut self.body, false);
+    }
+
     /// The same answer with all that is JSON in one order of fields and one way of escaping.
     pub(crate) fn parsed(&self) -> Self {
         let parse = |part: &String| match serde_json::from_str::<Value>(part) {
@@ -150,17 +160,19 @@ fn cut(text: &str, from: usize) -> String {
 }
 
 /// Keeps the bookmark at the end of the initial events. How many others come is a matter of time:
-/// one of several is kept, of a request that is long enough for one to come for certain.
+/// one of several is kept, of a request that is long enough for one to come.
 fn drop_bookmarks(frames: &mut Vec<String>, keep_one: bool) {
-    let is_plain = |frame: &String| {
-        let start = ["{\"type\":\"BOOKMARK\"", "BOOKMARK "].iter().any(|it| frame.starts_with(it));
-        start && !frame.contains("k8s.io/initial-events-end")
-    };
     if keep_one {
-        frames.dedup_by(|next, frame| is_plain(next) && next == frame);
+        frames.dedup_by(|next, frame| is_bookmark(next) && next == frame);
     } else {
-        frames.retain(|frame| !is_plain(frame));
+        frames.retain(|frame| !is_bookmark(frame));
     }
+}
+
+/// Whether a frame is a bookmark that may come at any time.
+fn is_bookmark(frame: &String) -> bool {
+    let start = ["{\"type\":\"BOOKMARK\"", "BOOKMARK "].iter().any(|it| frame.starts_with(it));
+    start && !frame.contains("k8s.io/initial-events-end")
 }
 
 fn json_frames(body: &[u8]) -> anyhow::Result<Vec<String>> {
