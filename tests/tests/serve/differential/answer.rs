@@ -98,7 +98,7 @@ impl Answer {
 
     /// Whether a bookmark is in it that may come at any time.
     pub(crate) fn has_bookmark(&self) -> bool {
-        self.body.iter().any(is_bookmark)
+        self.body.iter().any(|frame| is_bookmark(frame))
     }
 
     /// Leaves these bookmarks out.
@@ -170,7 +170,7 @@ fn drop_bookmarks(frames: &mut Vec<String>, keep_one: bool) {
 }
 
 /// Whether a frame is a bookmark that may come at any time.
-fn is_bookmark(frame: &String) -> bool {
+fn is_bookmark(frame: &str) -> bool {
     let start = ["{\"type\":\"BOOKMARK\"", "BOOKMARK "].iter().any(|it| frame.starts_with(it));
     start && !frame.contains("k8s.io/initial-events-end")
 }
