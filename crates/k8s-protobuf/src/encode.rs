@@ -108,8 +108,7 @@ pub fn watch_event(event: &str, envelope: &[u8], out: &mut Vec<u8>) -> Result<()
 /// Appends a list to `out`, with the envelope, given the messages of its items. The kind is that of
 /// the list, such as `PodList`; `metadata` is its `ListMeta` as JSON.
 ///
-/// To send a list in parts, use [`list_head`], [`list_item`] and [`list_tail`], of which this is
-/// made.
+/// To send a list in parts, use [`ListParts`], of which this is made.
 ///
 /// # Errors
 /// When the kind is not that of a list, or the metadata do not fit their type. `out` is then as it
