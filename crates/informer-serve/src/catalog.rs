@@ -1,7 +1,7 @@
 //! What the server has, and what of it may be asked for.
 
-use std::collections::HashSet;
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use informer::discovery::{ApiResourceInfo, Discovery};
@@ -9,15 +9,18 @@ use informer::{Resource, UnknownResource};
 use k8s_protobuf::Kind;
 use k8s_serve::ResourcePath;
 use kube::Client;
-use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::options::Options;
 use crate::refusal::Refusal;
 
 /// How long an unknown name is answered from memory before the server is asked again: it may be
-/// new.
+/// new. Doubles with each discovery that does not know the name either, or that fails.
 const REFRESH_AFTER: Duration = Duration::from_secs(2);
+/// The limit of the doubling.
+const REFRESH_AFTER_MAX: Duration = Duration::from_secs(60);
+/// How many unknown names have a wait of their own.
+const MAX_UNKNOWN: usize = 256;
 /// How long discovery may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
 const EVERYTHING: &str = "*";
@@ -27,7 +30,26 @@ pub(crate) struct Catalog {
     client: Client,
     allow: Vec<String>,
     strict: Vec<String>,
-    loaded: Mutex<Option<Loaded>>,
+    /// Never locked while the server is asked.
+    loaded: RwLock<Option<Arc<Loaded>>>,
+    /// Locked by the one discovery at a time. Requests for known names do not wait for it.
+    refresh: tokio::sync::Mutex<Option<FailedRefresh>>,
+    /// Names that a discovery did not know.
+    unknown: Mutex<HashMap<String, Backoff>>,
+}
+
+/// The discoveries that failed since the last one that succeeded.
+struct FailedRefresh {
+    backoff: Backoff,
+    ended: Instant,
+    refusal: Refusal,
+}
+
+/// A wait that doubles.
+#[derive(Clone, Copy)]
+struct Backoff {
+    until: Instant,
+    wait: Duration,
 }
 
 /// What an API path names.
@@ -49,13 +71,12 @@ pub(crate) struct Served {
     pub(crate) is_strict: bool,
 }
 
-#[derive(Clone)]
 struct Loaded {
-    discovery: Arc<Discovery>,
+    discovery: Discovery,
     /// Group and plural name of what `allow` names.
-    allowed: Arc<HashSet<(String, String)>>,
+    allowed: HashSet<(String, String)>,
     /// Group and plural name of what `strict` names.
-    strict: Arc<HashSet<(String, String)>>,
+    strict: HashSet<(String, String)>,
     at: Instant,
 }
 
@@ -65,7 +86,9 @@ impl Catalog {
             client,
             allow: options.allow.clone(),
             strict: options.strict.clone(),
-            loaded: Mutex::new(None),
+            loaded: RwLock::default(),
+            refresh: tokio::sync::Mutex::default(),
+            unknown: Mutex::default(),
         }
     }
 
@@ -118,47 +141,100 @@ impl Catalog {
 
     /// Whether the server tells what it has.
     pub(crate) async fn check(&self) -> Result<(), Refusal> {
-        self.loaded(None).await.map(drop)
+        self.loaded().await.map(drop)
     }
 
     async fn find(
         &self,
         find: impl Fn(&Discovery) -> Result<&ApiResourceInfo, UnknownResource>,
-    ) -> Result<(Result<ApiResourceInfo, UnknownResource>, Loaded), Refusal> {
-        let mut loaded = self.loaded(None).await?;
-        let mut found = find(&loaded.discovery).cloned();
-        if found.is_err() {
-            loaded = self.loaded(Some(loaded.at)).await?;
-            found = find(&loaded.discovery).cloned();
+    ) -> Result<(Result<ApiResourceInfo, UnknownResource>, Arc<Loaded>), Refusal> {
+        let loaded = self.loaded().await?;
+        let found = find(&loaded.discovery).cloned();
+        let Err(unknown) = &found else { return Ok((found, loaded)) };
+        let is_fresh = loaded.at.elapsed() < REFRESH_AFTER;
+        if is_fresh || self.unknown().get(&unknown.asked).is_some_and(Backoff::is_on) {
+            return Ok((found, loaded));
+        }
+        let loaded = self.refreshed(Some(loaded.at)).await?;
+        let found = find(&loaded.discovery).cloned();
+        match &found {
+            Ok(_) => drop(self.unknown().remove(&unknown.asked)),
+            Err(unknown) => self.remember_unknown(&unknown.asked),
         }
         Ok((found, loaded))
     }
 
-    /// What the server has; if `older_than` is given, not what was known then, unless that is
-    /// fresh.
-    async fn loaded(&self, older_than: Option<Instant>) -> Result<Loaded, Refusal> {
-        let mut slot = self.loaded.lock().await;
-        if let Some(loaded) = &*slot {
-            let is_new = older_than.is_none_or(|it| loaded.at > it);
-            if is_new || loaded.at.elapsed() < REFRESH_AFTER {
-                return Ok(loaded.clone());
+    /// What the server had at the last discovery, or has, if there was none.
+    async fn loaded(&self) -> Result<Arc<Loaded>, Refusal> {
+        match self.known() {
+            Some(known) => Ok(known),
+            None => self.refreshed(None).await,
+        }
+    }
+
+    /// What the server has, by a discovery that is newer than `older_than`.
+    async fn refreshed(&self, older_than: Option<Instant>) -> Result<Arc<Loaded>, Refusal> {
+        let asked = Instant::now();
+        let mut failed = self.refresh.lock().await;
+        // Another request may have done it meanwhile.
+        if let Some(known) = self.known().filter(|it| older_than.is_none_or(|at| it.at > at)) {
+            return Ok(known);
+        }
+        if let Some(failed) = &*failed
+            && (failed.ended >= asked || (older_than.is_some() && failed.backoff.is_on()))
+        {
+            return Err(failed.refusal.clone());
+        }
+        // Counts as failed until it succeeds: the client may hang up before the server answers.
+        let refusal = Refusal::unavailable("the API server does not answer");
+        let backoff = Backoff::after(failed.as_ref().map(|it| it.backoff));
+        *failed = Some(FailedRefresh { backoff, ended: asked, refusal });
+        match self.fetch().await {
+            Ok(loaded) => {
+                *failed = None;
+                let loaded = Arc::new(loaded);
+                *self.loaded.write().unwrap_or_else(PoisonError::into_inner) =
+                    Some(Arc::clone(&loaded));
+                Ok(loaded)
+            }
+            Err(refusal) => {
+                let (backoff, ended) = (backoff.restarted(), Instant::now());
+                *failed = Some(FailedRefresh { backoff, ended, refusal: refusal.clone() });
+                Err(refusal)
             }
         }
+    }
+
+    async fn fetch(&self) -> Result<Loaded, Refusal> {
         let fetched = tokio::time::timeout(TIMEOUT, Discovery::fetch(&self.client)).await;
         let discovery =
             fetched.map_err(|_| Refusal::unavailable("the API server does not answer"))??;
         let named = |names: &[String]| {
             let named = names.iter().filter(|it| *it != EVERYTHING);
             let found = named.filter_map(|it| discovery.find_by_arg(it).ok());
-            Arc::new(found.map(|it| identity(&it.resource)).collect())
+            found.map(|it| identity(&it.resource)).collect()
         };
-        let loaded = Loaded {
-            allowed: named(&self.allow),
-            strict: named(&self.strict),
-            discovery: Arc::new(discovery),
-            at: Instant::now(),
-        };
-        Ok(slot.insert(loaded).clone())
+        let (allowed, strict) = (named(&self.allow), named(&self.strict));
+        Ok(Loaded { allowed, strict, discovery, at: Instant::now() })
+    }
+
+    fn known(&self) -> Option<Arc<Loaded>> {
+        self.loaded.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn remember_unknown(&self, name: &str) {
+        let mut unknown = self.unknown();
+        if unknown.len() >= MAX_UNKNOWN {
+            unknown.retain(|_, backoff| backoff.is_on());
+        }
+        let backoff = Backoff::after(unknown.get(name).copied());
+        if unknown.len() < MAX_UNKNOWN {
+            unknown.insert(name.to_owned(), backoff);
+        }
+    }
+
+    fn unknown(&self) -> MutexGuard<'_, HashMap<String, Backoff>> {
+        self.unknown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_allowed(&self, resource: &Resource, named: &HashSet<(String, String)>) -> bool {
@@ -177,6 +253,23 @@ impl Catalog {
         };
         unknown.suggestions.retain(is_open);
         unknown
+    }
+}
+
+impl Backoff {
+    /// The one after `earlier`, beginning now.
+    fn after(earlier: Option<Self>) -> Self {
+        let wait = earlier.map_or(REFRESH_AFTER, |it| (it.wait * 2).min(REFRESH_AFTER_MAX));
+        Self { until: Instant::now() + wait, wait }
+    }
+
+    /// The same wait, beginning now.
+    fn restarted(self) -> Self {
+        Self { until: Instant::now() + self.wait, ..self }
+    }
+
+    fn is_on(&self) -> bool {
+        Instant::now() < self.until
     }
 }
 

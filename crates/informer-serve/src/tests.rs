@@ -1,6 +1,7 @@
 //! The endpoint against the test kit.
 
 mod api;
+mod bounds;
 mod gateway;
 mod watch;
 
