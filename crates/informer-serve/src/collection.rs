@@ -38,6 +38,8 @@ pub(crate) struct Collection {
     used: Mutex<Instant>,
     /// Whether it is held from the start to the end.
     pub(crate) is_eager: bool,
+    /// Whether the informer was made for this collection, and stops with it.
+    pub(crate) owns_informer: bool,
     is_refreshing: AtomicBool,
     /// When it was listed last because a reader was told of a later version.
     caught_up: Mutex<Option<Instant>>,
@@ -90,6 +92,7 @@ impl Collection {
         informer: SharedInformer<Object>,
         log_bytes: usize,
         is_eager: bool,
+        owns_informer: bool,
     ) -> Result<Self, Error> {
         let history = Arc::new(History {
             log: Mutex::default(),
@@ -117,6 +120,7 @@ impl Collection {
             pages: Mutex::default(),
             used: Mutex::new(Instant::now()),
             is_eager,
+            owns_informer,
             is_refreshing: AtomicBool::new(false),
             caught_up: Mutex::default(),
         })

@@ -6,11 +6,13 @@ use std::fmt;
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
-use futures_util::StreamExt;
+use futures_util::future::join_all;
+use futures_util::{FutureExt, StreamExt};
 use http::StatusCode;
 use informer::source::Failure;
 use informer::{
     Error, InformerOptions, InformerState, Lister, Resource, SharedInformer, SharedInformerFactory,
+    Status,
 };
 use tokio::sync::Mutex;
 use tokio::time::Instant;
@@ -157,15 +159,34 @@ impl Collections {
         if self.options.keep_managed_fields {
             options = options.keep_managed_fields();
         }
-        let informer = self.factory.informer_as::<Object>(own.clone(), options)?;
+        let (informer, is_made) = self.informer(own, options)?;
         let log_bytes = self.options.log_bytes;
-        let collection = Collection::new(own.clone(), definition, informer, log_bytes, is_eager)?;
+        let collection =
+            Collection::new(own.clone(), definition, informer, log_bytes, is_eager, is_made)?;
         let collection = Arc::new(collection);
         held.collections.insert(own.clone(), Arc::clone(&collection));
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|it| it.strong_count() > 0);
         known.push(Arc::downgrade(&collection));
         Ok(Ok(collection))
+    }
+
+    /// The informer of a resource, and whether it was made now: others are the program's.
+    fn informer(
+        &self,
+        own: &Resource,
+        options: InformerOptions<Object>,
+    ) -> Result<(SharedInformer<Object>, bool), Error> {
+        let before = self.factory.statuses();
+        let informer = self.factory.informer_as::<Object>(own.clone(), options)?;
+        let of = informer.status();
+        let count = |statuses: &[Status]| {
+            let same =
+                statuses.iter().filter(|it| (&it.resource, &it.scope) == (&of.resource, &of.scope));
+            same.filter(|it| !matches!(it.state, InformerState::Stopped { .. })).count()
+        };
+        let is_made = count(&self.factory.statuses()) > count(&before);
+        Ok((informer, is_made))
     }
 
     /// Waits for the first list, but not for long.
@@ -205,19 +226,41 @@ impl Collections {
     }
 
     /// Lets a collection go that cannot be held.
-    async fn give_up(&self, collection: &Collection, unheld: Unheld) -> Unready {
+    async fn give_up(&self, collection: &Arc<Collection>, unheld: Unheld) -> Unready {
         let mut held = self.held.lock().await;
-        if let Some(gone) = held.collections.remove(&collection.own) {
+        let is_held =
+            held.collections.get(&collection.own).is_some_and(|it| Arc::ptr_eq(it, collection));
+        if is_held {
+            held.collections.remove(&collection.own);
             held.unheld.insert(collection.own.clone(), (Instant::now(), unheld.clone()));
-            self.factory.stop(&gone.informer).await;
+            let stopping = self.tell_to_stop(collection);
+            drop(held);
+            self.stopped(stopping).await;
         }
         Unready::Forward(unheld)
+    }
+
+    /// Tells the informer of a collection to stop, unless it is the program's. The next request
+    /// makes a new one.
+    fn tell_to_stop(&self, collection: &Collection) -> Option<SharedInformer<Object>> {
+        collection.owns_informer.then(|| {
+            // The factory forgets it at the first poll.
+            let _ = self.factory.stop(&collection.informer).now_or_never();
+            collection.informer.clone()
+        })
+    }
+
+    /// Waits until informers that were told to stop have ended.
+    async fn stopped(&self, informers: impl IntoIterator<Item = SharedInformer<Object>>) {
+        let informers = Vec::from_iter(informers);
+        join_all(informers.iter().map(|it| self.factory.stop(it))).await;
     }
 
     /// Lets go of what nobody asked for long enough, and of what does not fit; lists what nothing
     /// was heard of.
     pub(crate) async fn sweep(&self, now: Instant) {
-        // Locked until they have stopped, so that nobody gets an informer that is about to stop.
+        let mut stopping = Vec::new();
+        // Locked until they are told to stop, so that no request gets an informer that is about to.
         let mut held = self.held.lock().await;
         held.unheld.retain(|_, (since, _)| since.elapsed() < TRY_AGAIN);
         for collection in held.collections.values() {
@@ -249,8 +292,10 @@ impl Collections {
             } else {
                 tracing::info!(%resource, "nobody asked for it for a while: stopping its informer");
             }
-            self.factory.stop(&collection.informer).await;
+            stopping.extend(self.tell_to_stop(&collection));
         }
+        drop(held);
+        self.stopped(stopping).await;
     }
 
     /// Lists a collection of which no sign of life has come: where a server sends no bookmarks, a

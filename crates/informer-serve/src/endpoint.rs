@@ -80,7 +80,8 @@ impl Endpoint {
 
     /// An endpoint over the informers of a program's own factory. Those of the type
     /// [`Object`](crate::Object) in the scope of [`Options::namespace`] are shared; what else is
-    /// asked for is added to the factory. [`shutdown`](Self::shutdown) shuts the factory down.
+    /// asked for is added to the factory, and only that is stopped when it is idle.
+    /// [`shutdown`](Self::shutdown) shuts the factory down.
     #[must_use]
     pub fn over(factory: SharedInformerFactory, options: Options) -> Self {
         let client = factory.client().clone();

@@ -3,6 +3,7 @@
 mod api;
 mod bounds;
 mod gateway;
+mod held;
 mod watch;
 
 use axum::body::Body;

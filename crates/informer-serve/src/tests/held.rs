@@ -1,0 +1,45 @@
+//! What is held, how long, and what becomes of it.
+
+use std::time::Duration;
+
+use informer::{InformerOptions, Resource, SharedInformer, SharedInformerFactory};
+use k8s_openapi::api::core::v1::Pod;
+use tokio::time::Instant;
+
+use super::*;
+
+/// A factory with an informer of Pods, and that informer.
+fn shared(server: &TestServer) -> (SharedInformerFactory, SharedInformer<Object>) {
+    let client = kube::Client::new(server.service(), "default");
+    let factory = SharedInformerFactory::builder(client).build();
+    let pods =
+        factory.informer_as::<Object>(Resource::of::<Pod>(), InformerOptions::new()).unwrap();
+    factory.start();
+    (factory, pods)
+}
+
+/// Lets go of everything that is idle.
+async fn sweep_idle(endpoint: &Endpoint) {
+    let idle = endpoint.inner.options.idle_timeout;
+    endpoint.inner.collections.sweep(Instant::now() + idle + Duration::from_secs(1)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn informers_of_the_program_go_on_when_nobody_asks_the_endpoint() {
+    let server = server().await;
+    let (factory, pods) = shared(&server);
+    // Of another type, which does not make the informer of the endpoint the program's.
+    factory
+        .dynamic(Resource::of::<k8s_openapi::api::core::v1::Node>(), InformerOptions::new())
+        .unwrap();
+    let endpoint = Endpoint::over(factory.clone(), Options::default());
+    assert_eq!(get(&endpoint, "/api/v1/pods").await.items().len(), 4);
+    assert_eq!(get(&endpoint, "/api/v1/nodes").await.items().len(), 1);
+    assert_eq!(factory.statuses().len(), 3);
+    sweep_idle(&endpoint).await;
+    assert!(endpoint.inner.collections.now().is_empty());
+    assert_eq!(factory.statuses().len(), 2);
+    server.cluster().create(&pod("shop", "later", "web", "node-1")).unwrap();
+    pods.wait_for(server.cluster().version()).await.unwrap();
+    assert!(get(&endpoint, "/api/v1/pods").await.items().contains(&"later".to_owned()));
+}
