@@ -24,6 +24,13 @@ use crate::refusal::Refusal;
 const FRESH: Duration = Duration::from_secs(5);
 /// How much is remembered, in bytes.
 const MAX_BYTES: usize = 32 << 20;
+/// How many documents are remembered.
+const MAX_DOCUMENTS: usize = 256;
+/// How many bytes the headers in a key may have: what asks for more is not remembered.
+const MAX_KEY_HEADERS: usize = 1024;
+/// The parameters that documents depend on: the hash by which `/openapi/v3` names versions, and how
+/// long discovery may take.
+const PARAMETERS: [&str; 2] = ["hash", "timeout"];
 /// The largest document that is passed on.
 const MAX_DOCUMENT_BYTES: usize = 64 << 20;
 
@@ -69,7 +76,8 @@ impl Documents {
         let all = |name| headers.get_all(name).iter().cloned().collect();
         let (accept, encoding, reader) = (all(ACCEPT), all(ACCEPT_ENCODING), reader(headers));
         let key = Key { path: path.to_owned(), accept, encoding, reader };
-        let known = self.known(&key);
+        let may_remember = key.is_ordinary();
+        let known = self.known(&key).filter(|_| may_remember);
         if let Some(fresh) = known.as_ref().filter(|it| it.at.elapsed() < FRESH) {
             return Ok(fresh.answer(headers));
         }
@@ -104,6 +112,9 @@ impl Documents {
             *response.status_mut() = parts.status;
             return Ok(response);
         }
+        if !may_remember {
+            return Ok(document.answer(headers));
+        }
         Ok(self.remember(document).answer(headers))
     }
 
@@ -120,8 +131,10 @@ impl Documents {
         let mut remembered = self.lock();
         remembered.retain(|it| it.key != document.key);
         remembered.push_back(Arc::clone(&document));
-        while remembered.iter().map(|it| it.body.len()).sum::<usize>() > MAX_BYTES {
-            remembered.pop_front();
+        let mut total: usize = remembered.iter().map(|it| it.weight()).sum();
+        while total > MAX_BYTES || remembered.len() > MAX_DOCUMENTS {
+            let Some(oldest) = remembered.pop_front() else { break };
+            total -= oldest.weight();
         }
         document
     }
@@ -136,7 +149,26 @@ fn reader(headers: &HeaderMap) -> Option<&'static str> {
     READERS.into_iter().find(|it| agent.starts_with(it))
 }
 
+impl Key {
+    /// Whether it is one that many ask for: others are not worth a place.
+    fn is_ordinary(&self) -> bool {
+        let query = self.path.split_once('?').map_or("", |(_, query)| query);
+        let mut names = form_urlencoded::parse(query.as_bytes()).map(|(name, _)| name);
+        names.all(|name| PARAMETERS.contains(&&*name)) && self.header_bytes() <= MAX_KEY_HEADERS
+    }
+
+    fn header_bytes(&self) -> usize {
+        self.accept.iter().chain(&self.encoding).map(HeaderValue::len).sum()
+    }
+}
+
 impl Document {
+    /// Bytes in memory, approximately.
+    fn weight(&self) -> usize {
+        let headers = self.headers.iter().map(|(name, value)| name.as_str().len() + value.len());
+        self.body.len() + self.key.path.len() + self.key.header_bytes() + headers.sum::<usize>()
+    }
+
     /// The whole document, or that it is what the client has.
     fn answer(&self, headers: &HeaderMap) -> Response {
         let etag = self.headers.get(ETAG);

@@ -3,6 +3,7 @@
 use std::pin::pin;
 use std::time::Duration;
 
+use http::header::ACCEPT;
 use informer_testkit::Fault;
 use tokio::time::Instant;
 
@@ -45,4 +46,33 @@ async fn a_name_that_stays_unknown_is_looked_up_less_and_less() {
     }
     let discoveries = server.requests().len() / of_one;
     assert!((3..=7).contains(&discoveries), "{discoveries}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn documents_that_only_one_client_asks_for_are_not_remembered() {
+    let server = server().await;
+    let endpoint = unhurried(&server, Options::default());
+    let asked = async |path: &str, accept: &str| {
+        server.clear_requests();
+        let mut asked = request(Method::GET, "localhost", path);
+        asked.headers_mut().insert(ACCEPT, accept.parse().unwrap());
+        assert_eq!(ask(&endpoint, asked).await.code, StatusCode::OK, "{path}");
+        server.requests().len()
+    };
+    let long = format!("application/json, {}", "application/x;q=0.1, ".repeat(60));
+    for (path, accept, again) in [
+        ("/api", "application/json", 0),
+        ("/api?timeout=32s", "application/json", 0),
+        ("/api?x=1", "application/json", 1),
+        ("/api", &*long, 1),
+    ] {
+        assert_eq!(asked(path, accept).await, 1, "{path}");
+        assert_eq!(asked(path, accept).await, again, "{path}");
+    }
+    // Too many push out the oldest.
+    for second in 0..300 {
+        asked(&format!("/api?timeout={second}s"), "application/json").await;
+    }
+    assert_eq!(asked("/api?timeout=299s", "application/json").await, 0);
+    assert_eq!(asked("/api?timeout=1s", "application/json").await, 1);
 }
