@@ -168,7 +168,12 @@ async fn of_resource(
     }
     let collection = match verb {
         // One object is no reason to hold all of them.
-        Verb::Get => inner.collections.held(&served.info.resource).await,
+        // Nor to wait for the first list of all.
+        Verb::Get => inner
+            .collections
+            .held(&served.info.resource)
+            .await
+            .filter(|it| it.informer.has_synced()),
         _ => {
             let describe = || described(&served.info);
             let acquired =

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use informer::{InformerOptions, Resource, SharedInformer, SharedInformerFactory};
+use informer_testkit::{Fault, Verb};
 use k8s_openapi::api::core::v1::Pod;
 use tokio::time::Instant;
 
@@ -42,4 +43,18 @@ async fn informers_of_the_program_go_on_when_nobody_asks_the_endpoint() {
     server.cluster().create(&pod("shop", "later", "web", "node-1")).unwrap();
     pods.wait_for(server.cluster().version()).await.unwrap();
     assert!(get(&endpoint, "/api/v1/pods").await.items().contains(&"later".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_object_does_not_wait_for_the_first_list() {
+    let server = server().await;
+    let endpoint = unhurried(&server, Options::default());
+    get(&endpoint, "/readyz").await;
+    server.faults().inject(Fault::stall().on(Verb::List).resource("pods"));
+    server.faults().inject(Fault::stall().on(Verb::Watch).resource("pods"));
+    get(&endpoint, "/api/v1/pods").await.refusal(429, "TooManyRequests");
+    let begin = Instant::now();
+    let path = "/api/v1/namespaces/shop/pods/web-0";
+    assert_eq!(get(&endpoint, path).await.json()["metadata"]["name"], "web-0");
+    assert_eq!(begin.elapsed(), Duration::ZERO);
 }
