@@ -221,6 +221,13 @@ impl CachedFeed {
     }
 }
 
+/// A watch was in use up to its end.
+impl Drop for CachedFeed {
+    fn drop(&mut self) {
+        self.collection.touch();
+    }
+}
+
 impl Feed for CachedFeed {
     type Object = Cached;
 
