@@ -286,7 +286,12 @@ impl History {
             self.count(publication);
             let changes = publication.changes().map(|(version, event)| {
                 let version = self.number(version);
-                (version, change(version, event), weight(event.object()))
+                // The log keeps what was there before, too, which is in no store any more.
+                let before = match event {
+                    Event::Updated { old, .. } => weight(old),
+                    Event::Added { .. } | Event::Deleted(_) => 0,
+                };
+                (version, change(version, event), before + weight(event.object()))
             });
             let published = Published {
                 kind: publication.kind(),

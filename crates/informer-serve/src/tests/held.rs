@@ -58,3 +58,41 @@ async fn one_object_does_not_wait_for_the_first_list() {
     assert_eq!(get(&endpoint, path).await.json()["metadata"]["name"], "web-0");
     assert_eq!(begin.elapsed(), Duration::ZERO);
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_idle_time_begins_at_the_end_of_the_last_watch() {
+    let server = server().await;
+    let endpoint = unhurried(&server, Options::default());
+    let watched = request(Method::GET, "localhost", "/api/v1/pods?watch=1");
+    let mut watch = endpoint.router().oneshot(watched).await.unwrap();
+    watch.body_mut().frame().await.unwrap().unwrap();
+    tokio::time::sleep(endpoint.inner.options.idle_timeout * 2).await;
+    endpoint.sweep().await;
+    drop(watch);
+    endpoint.sweep().await;
+    assert_eq!(endpoint.statuses().len(), 1);
+    sweep_idle(&endpoint).await;
+    assert_eq!(endpoint.statuses().len(), 0);
+}
+
+#[tokio::test]
+async fn the_log_weighs_the_states_before_updates_too() {
+    let server = server().await;
+    let endpoint = endpoint(&server, Options::default());
+    get(&endpoint, "/api/v1/pods").await.items();
+    let image = "i".repeat(10_000);
+    let large = |app: &str| {
+        let mut pod = pod("shop", "web-1", app, "node-2");
+        pod["spec"]["containers"][0]["image"] = image.clone().into();
+        pod
+    };
+    for app in ["a", "b"] {
+        server.cluster().apply(&large(app)).unwrap();
+    }
+    let version = server.cluster().version();
+    get(&endpoint, &format!("/api/v1/pods?resourceVersion={version}")).await.items();
+    let collection = endpoint.inner.collections.now().pop().unwrap();
+    let weight = collection.history.with_log(|log| log.unwrap().weight());
+    // Small to large, large to large.
+    assert!((30_000..40_000).contains(&weight), "{weight}");
+}
