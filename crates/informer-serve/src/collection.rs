@@ -11,7 +11,7 @@ use informer::{
     Snapshot,
 };
 use k8s_serve::log::{ChangeLog, Cursor, Expired};
-use k8s_serve::{Change, ReadError};
+use k8s_serve::{Change, ReadError, Status};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -135,6 +135,11 @@ impl Collection {
         self.lister().snapshot().epoch()
     }
 
+    /// Whether nothing more will come, whoever stopped the informer.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.history.has_ended() || self.informer.is_stopped()
+    }
+
     /// What it takes in memory, about.
     pub(crate) fn bytes(&self) -> usize {
         let log = self.history.with_log(|log| log.map_or(0, |log| log.weight()));
@@ -235,7 +240,10 @@ impl History {
                 return Ok(());
             }
             if self.has_ended() || published.changed().await.is_err() {
-                return Err(ReadError::NotServed);
+                // The next request starts another informer.
+                let mut status = Status::new(503, "ServiceUnavailable", "the informer has stopped");
+                status.details.retry_after_seconds = 1;
+                return Err(ReadError::Refused(Box::new(status)));
             }
         }
     }

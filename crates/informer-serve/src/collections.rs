@@ -123,7 +123,8 @@ impl Collections {
     /// The collection if it is held.
     pub(crate) async fn held(&self, resource: &Resource) -> Option<Arc<Collection>> {
         let held = self.held.lock().await;
-        held.collections.get(resource).inspect(|it| it.touch()).cloned()
+        let collection = held.collections.get(resource).filter(|it| !it.has_ended());
+        collection.inspect(|it| it.touch()).cloned()
     }
 
     /// Starts to hold a resource unless it is held already.
@@ -131,12 +132,17 @@ impl Collections {
         &self,
         own: &Resource,
         describe: impl FnOnce() -> k8s_serve::Resource,
-        is_eager: bool,
+        mut is_eager: bool,
     ) -> Result<Result<Arc<Collection>, Unheld>, Refusal> {
         let mut held = self.held.lock().await;
         if let Some(known) = held.collections.get(own) {
-            known.touch();
-            return Ok(Ok(Arc::clone(known)));
+            if !known.has_ended() {
+                known.touch();
+                return Ok(Ok(Arc::clone(known)));
+            }
+            // The informer was stopped elsewhere, or has failed.
+            is_eager |= known.is_eager;
+            held.collections.remove(own);
         }
         if let Some((since, unheld)) = held.unheld.get(own) {
             if since.elapsed() < TRY_AGAIN {

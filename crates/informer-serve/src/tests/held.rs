@@ -1,10 +1,12 @@
 //! What is held, how long, and what becomes of it.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use informer::{InformerOptions, Resource, SharedInformer, SharedInformerFactory};
 use informer_testkit::{Fault, Verb};
 use k8s_openapi::api::core::v1::Pod;
+use k8s_serve::ReadError;
 use tokio::time::Instant;
 
 use super::*;
@@ -95,4 +97,24 @@ async fn the_log_weighs_the_states_before_updates_too() {
     let weight = collection.history.with_log(|log| log.unwrap().weight());
     // Small to large, large to large.
     assert!((30_000..40_000).contains(&weight), "{weight}");
+}
+
+#[tokio::test]
+async fn an_informer_that_ended_elsewhere_is_replaced_and_what_waits_for_it_is_unavailable() {
+    let server = server().await;
+    let (factory, pods) = shared(&server);
+    let endpoint = Endpoint::over(factory, Options::default());
+    get(&endpoint, "/api/v1/pods").await.items();
+    let collection = endpoint.inner.collections.now().pop().unwrap();
+    let mut waiting = pin!(collection.history.reached(u64::MAX));
+    assert!(futures_util::poll!(&mut waiting).is_pending());
+    pods.stop().await;
+    let Err(ReadError::Refused(status)) = waiting.await else { panic!("it must be refused") };
+    assert_eq!(status.code, 503);
+
+    server.cluster().create(&pod("shop", "later", "web", "node-1")).unwrap();
+    let path = "/api/v1/namespaces/shop/pods/later";
+    assert_eq!(get(&endpoint, path).await.code, StatusCode::OK);
+    assert!(get(&endpoint, "/api/v1/pods").await.items().contains(&"later".to_owned()));
+    assert_eq!(endpoint.statuses().len(), 1);
 }
