@@ -16,7 +16,7 @@ use k8s_serve::{
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use crate::backend::Source;
+use crate::backend::{FirstPage, Source};
 use crate::catalog::{Found, Served, not_allowed};
 use crate::collection::Collection;
 use crate::collections::{REFRESH_DEADLINE, Unready};
@@ -240,14 +240,20 @@ async fn read(
     let max_staleness = max_staleness.max(Options::MIN_STALENESS);
     let is_first_page =
         asked.verb == Verb::List && has(asked.query, "limit") && !has(asked.query, "continue");
+    let first_page = is_first_page.then(FirstPage::default);
     let source = Source {
-        collection,
+        collection: Arc::clone(&collection),
         max_staleness: (!serve_stale).then_some(max_staleness),
-        kept_pages: is_first_page.then_some(kept_snapshots),
+        first_page: first_page.clone(),
         stopping: inner.stopping.clone(),
     };
     let read = ReadSide::new(source, ReadOptions::default());
-    read.respond(&Route::Resource(asked.path.clone()), asked.query, asked.headers).await
+    let route = Route::Resource(asked.path.clone());
+    let response = read.respond(&route, asked.query, asked.headers).await;
+    if let Some(first_page) = first_page {
+        first_page.keep_if_more(&response, &collection, kept_snapshots);
+    }
+    response
 }
 
 /// Lets the API server answer.

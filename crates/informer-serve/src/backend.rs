@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use http::HeaderMap;
+use http::{HeaderMap, Response};
 use informer::{ObjectKey, Snapshot};
 use k8s_serve::log::Cursor;
+use k8s_serve::page::NextPage;
 use k8s_serve::table::Columns;
 use k8s_serve::{
     At, Backend, Change, Discovery, DiscoveryPath, Feed, FeedEnd, ReadError, ResourcePath, Status,
@@ -31,10 +32,14 @@ pub(crate) struct Source {
     pub(crate) collection: Arc<Collection>,
     /// How stale it may be; `None` for as stale as it is.
     pub(crate) max_staleness: Option<Duration>,
-    /// How many snapshots are kept for further pages, if this is a request for a first page.
-    pub(crate) kept_pages: Option<usize>,
+    /// Where to leave the snapshot that is answered from, if this is a request for a first page.
+    pub(crate) first_page: Option<FirstPage>,
     pub(crate) stopping: Stopping,
 }
+
+/// The snapshot of a first page: kept only if there is a next one.
+#[derive(Clone, Default)]
+pub(crate) struct FirstPage(Arc<OnceLock<CachedSnapshot>>);
 
 /// The end of an endpoint: open watches end one after the other.
 #[derive(Debug, Clone)]
@@ -125,8 +130,8 @@ impl Backend for Source {
                 Ok(CachedSnapshot::new(page))
             }
             At::Any | At::Newest | At::Exact(_) => {
-                if let Some(capacity) = self.kept_pages {
-                    self.collection.keep_page(snapshot.version, &snapshot.snapshot, capacity);
+                if let Some(first_page) = &self.first_page {
+                    first_page.0.get_or_init(|| snapshot.clone());
                 }
                 Ok(snapshot)
             }
@@ -156,6 +161,21 @@ impl Backend for Source {
             stopping: self.stopping.clone(),
             end: None,
         })
+    }
+}
+
+impl FirstPage {
+    /// Keeps the snapshot if the response has a token for the next page.
+    pub(crate) fn keep_if_more<B>(
+        &self,
+        response: &Response<B>,
+        collection: &Collection,
+        capacity: usize,
+    ) {
+        let has_more = response.extensions().get::<NextPage>().is_some();
+        if let Some(CachedSnapshot { snapshot, version }) = self.0.get().filter(|_| has_more) {
+            collection.keep_page(*version, snapshot, capacity);
+        }
     }
 }
 

@@ -164,6 +164,11 @@ impl Collection {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn kept_pages(&self) -> usize {
+        lock(&self.pages).len()
+    }
+
     /// The snapshot of a version, if it is kept.
     pub(crate) fn page(&self, version: u64) -> Option<Snapshot<Object>> {
         // A version of another history is another state.

@@ -118,3 +118,14 @@ async fn an_informer_that_ended_elsewhere_is_replaced_and_what_waits_for_it_is_u
     assert!(get(&endpoint, "/api/v1/pods").await.items().contains(&"later".to_owned()));
     assert_eq!(endpoint.statuses().len(), 1);
 }
+
+#[tokio::test]
+async fn a_snapshot_is_kept_only_for_lists_that_go_on() {
+    let server = server().await;
+    let endpoint = endpoint(&server, Options::default());
+    for (query, kept) in [("limit=500", 0), ("limit=500&resourceVersion=0", 0), ("limit=2", 1)] {
+        get(&endpoint, &format!("/api/v1/pods?{query}")).await.items();
+        let collection = endpoint.inner.collections.now().pop().unwrap();
+        assert_eq!(collection.kept_pages(), kept, "{query}");
+    }
+}
