@@ -91,6 +91,7 @@ mod endpoint;
 mod forward;
 mod gateway;
 mod guard;
+mod history;
 mod listen;
 mod metrics;
 mod object;
@@ -99,6 +100,7 @@ mod refusal;
 mod sockets;
 #[cfg(test)]
 mod tests;
+mod unheld;
 
 pub use endpoint::{Endpoint, is_exposed};
 pub use object::Object;

@@ -1,0 +1,244 @@
+//! The changes of a collection, and the versions that it has reached.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use informer::{Event, Publication, PublicationKind, Snapshot};
+use k8s_serve::log::{ChangeLog, Cursor, Expired};
+use k8s_serve::{Change, ReadError, Status};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::object::{Cached, Object, weight};
+
+/// The changes of a collection.
+pub(crate) type Log = ChangeLog<Change<Cached>>;
+
+/// What the informer's publications come to.
+pub(crate) struct History {
+    log: Mutex<Recorded>,
+    log_bytes: usize,
+    /// Changes with everything that is published, and at the end.
+    published: watch::Sender<()>,
+    last_frame: Mutex<Option<Instant>>,
+    /// The highest version that an answer of the API server has named: reads of the newest state
+    /// are not answered with less.
+    floor: AtomicU64,
+    /// Bytes of the objects in the store.
+    bytes: AtomicUsize,
+    has_ended: AtomicBool,
+    /// A version came that is no number: nothing can be ordered by such versions.
+    is_unordered: AtomicBool,
+}
+
+/// The log, and what came before it begins.
+#[derive(Default)]
+struct Recorded {
+    /// `None` before the first list.
+    log: Option<Log>,
+    /// What was published between the begin of the observation and that of the log.
+    early: Vec<Published>,
+}
+
+/// A publication as the log takes it.
+struct Published {
+    kind: PublicationKind,
+    version: u64,
+    changes: Vec<(u64, Change<Cached>, usize)>,
+}
+
+impl History {
+    pub(crate) fn new(log_bytes: usize) -> Self {
+        Self {
+            log: Mutex::default(),
+            log_bytes,
+            published: watch::Sender::new(()),
+            last_frame: Mutex::new(None),
+            floor: AtomicU64::new(0),
+            bytes: AtomicUsize::new(0),
+            has_ended: AtomicBool::new(false),
+            is_unordered: AtomicBool::new(false),
+        }
+    }
+
+    /// Takes note of a version that the API server has reached.
+    pub(crate) fn raise_floor(&self, version: u64) {
+        self.floor.fetch_max(version, Ordering::AcqRel);
+    }
+
+    /// Bytes of the objects in the store.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Reads the log; there is none before the first list.
+    pub(crate) fn with_log<R>(&self, read: impl FnOnce(Option<&Log>) -> R) -> R {
+        read(lock(&self.log).log.as_ref())
+    }
+
+    /// The version up to which changes are known.
+    pub(crate) fn version(&self) -> u64 {
+        self.with_log(|log| log.map_or(0, Log::version))
+    }
+
+    /// Wakes with everything that is published from now on.
+    pub(crate) fn published(&self) -> watch::Receiver<()> {
+        self.published.subscribe()
+    }
+
+    /// Waits until changes up to a version are known.
+    pub(crate) async fn reached(&self, version: u64) -> Result<(), ReadError> {
+        let mut published = self.published();
+        loop {
+            published.borrow_and_update();
+            if self.version() >= version {
+                return Ok(());
+            }
+            if self.has_ended() || published.changed().await.is_err() {
+                // The next request starts another informer.
+                let mut status = Status::new(503, "ServiceUnavailable", "the informer has stopped");
+                status.details.retry_after_seconds = 1;
+                return Err(ReadError::Refused(Box::new(status)));
+            }
+        }
+    }
+
+    /// How long ago anything came from the server; `None` before the first list.
+    pub(crate) fn staleness(&self) -> Option<Duration> {
+        lock(&self.last_frame).map(|at| at.elapsed())
+    }
+
+    /// The version that a read of the newest state must have reached.
+    pub(crate) fn floor(&self) -> u64 {
+        self.floor.load(Ordering::Acquire)
+    }
+
+    /// Whether nothing more will come.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Acquire)
+    }
+
+    /// Whether there are versions that are no numbers.
+    pub(crate) fn is_unordered(&self) -> bool {
+        self.is_unordered.load(Ordering::Acquire)
+    }
+
+    /// A cursor after a version.
+    pub(crate) fn cursor(&self, version: u64) -> Result<Cursor, Expired> {
+        self.with_log(|log| log.map_or(Err(Expired { current: 0 }), |log| log.cursor(version)))
+    }
+
+    pub(crate) fn begin(&self, snapshot: &Snapshot<Object>) {
+        let bytes: usize = snapshot.iter().map(|entry| weight(entry.object())).sum();
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        let mut log = ChangeLog::new(self.number(snapshot.version()), self.log_bytes);
+        let mut recorded = lock(&self.log);
+        for published in std::mem::take(&mut recorded.early) {
+            published.append_to(&mut log);
+        }
+        recorded.log = Some(log);
+        drop(recorded);
+        *lock(&self.last_frame) = Some(Instant::now());
+    }
+
+    /// Takes a publication in, in the informer's task.
+    pub(crate) fn record(&self, publication: &Publication<'_, Object>) {
+        if publication.kind() == PublicationKind::FirstList {
+            self.begin(publication.snapshot());
+        } else {
+            self.count(publication);
+            let changes = publication.changes().map(|(version, event)| {
+                let version = self.number(version);
+                // The log keeps what was there before, too, which is in no store any more.
+                let before = match event {
+                    Event::Updated { old, .. } => weight(old),
+                    Event::Added { .. } | Event::Deleted(_) => 0,
+                };
+                (version, change(version, event), before + weight(event.object()))
+            });
+            let published = Published {
+                kind: publication.kind(),
+                version: self.number(publication.version()),
+                changes: changes.collect(),
+            };
+            if published.is_restart() {
+                self.floor.store(0, Ordering::Release);
+            }
+            let mut recorded = lock(&self.log);
+            match &mut recorded.log {
+                Some(log) => published.append_to(log),
+                None => recorded.early.push(published),
+            }
+            drop(recorded);
+            *lock(&self.last_frame) = Some(Instant::now());
+        }
+        self.published.send_replace(());
+    }
+
+    fn count(&self, publication: &Publication<'_, Object>) {
+        for (_, event) in publication.changes() {
+            let (gone, come) = match event {
+                Event::Added { object, .. } => (0, weight(object)),
+                Event::Updated { old, new, .. } => (weight(old), weight(new)),
+                Event::Deleted(deleted) => (weight(&deleted.old), 0),
+            };
+            self.bytes.fetch_add(come, Ordering::Relaxed);
+            self.bytes.fetch_sub(gone, Ordering::Relaxed);
+        }
+    }
+
+    fn number(&self, version: &informer::ResourceVersion) -> u64 {
+        version.number().unwrap_or_else(|| {
+            self.is_unordered.store(true, Ordering::Release);
+            0
+        })
+    }
+}
+
+impl Published {
+    /// Whether versions before and after do not compare.
+    fn is_restart(&self) -> bool {
+        match self.kind {
+            PublicationKind::Relist { history_changed } => history_changed,
+            PublicationKind::Cleared => true,
+            PublicationKind::Changes | PublicationKind::FirstList => false,
+        }
+    }
+
+    fn append_to(self, log: &mut Log) {
+        let Self { kind, version, changes } = self;
+        match kind {
+            PublicationKind::Relist { history_changed: false } => log.relist(version, changes),
+            PublicationKind::Relist { history_changed: true } | PublicationKind::Cleared => {
+                log.restart(version);
+            }
+            PublicationKind::Changes | PublicationKind::FirstList => log.push(version, changes),
+        }
+    }
+}
+
+/// An event as the read side has it. A deleted object is told as it last was.
+fn change(version: u64, event: &Event<Object>) -> Change<Cached> {
+    let cached = |object| Some(Cached::new(event.key(), object));
+    let (before, after) = match event {
+        Event::Added { object, .. } => (None, cached(object)),
+        Event::Updated { old, new, .. } => (cached(old), cached(new)),
+        Event::Deleted(deleted) => (cached(&deleted.old), None),
+    };
+    Change { version, before, after }
+}
+
+/// Held by the observer, which is dropped when the informer ends.
+pub(crate) struct Recorder(pub(crate) Arc<History>);
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.0.has_ended.store(true, Ordering::Release);
+        self.0.published.send_replace(());
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
