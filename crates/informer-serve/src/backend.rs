@@ -92,8 +92,7 @@ impl Source {
     /// Waits until the cache has what the API server has told others, but not for long.
     async fn reach_floor(&self) -> Result<(), ReadError> {
         let history = &self.collection.history;
-        let floor = history.floor();
-        match tokio::time::timeout(FRESHNESS_WAIT, history.reached(floor)).await {
+        match tokio::time::timeout(FRESHNESS_WAIT, history.reached_floor()).await {
             Ok(reached) => reached,
             Err(_) => Err(ReadError::NotReady { retry_after: Duration::from_secs(1) }),
         }

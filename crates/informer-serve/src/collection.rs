@@ -49,11 +49,11 @@ impl Collection {
         own: Resource,
         definition: Definition,
         informer: SharedInformer<Object>,
-        log_bytes: usize,
+        history: History,
         is_eager: bool,
         owns_informer: bool,
     ) -> Result<Self, Error> {
-        let history = Arc::new(History::new(log_bytes));
+        let history = Arc::new(history);
         let recorder = Recorder(Arc::clone(&history));
         let mut observation =
             informer.observe_publications(move |publication| recorder.0.record(publication))?;
@@ -147,6 +147,14 @@ impl Collection {
             return;
         }
         self.history.raise_floor(version);
+        self.catch_up(deadline);
+    }
+
+    /// Has the collection listed if the API server is known to be ahead, but not too often.
+    pub(crate) fn catch_up(self: &Arc<Self>, deadline: Duration) {
+        if self.history.version() >= self.history.floor() {
+            return;
+        }
         let mut caught_up = lock(&self.caught_up);
         if caught_up.is_none_or(|at| at.elapsed() >= CATCH_UP_INTERVAL) {
             *caught_up = Some(Instant::now());
@@ -160,10 +168,15 @@ impl Collection {
             return;
         }
         let (informer, weak) = (self.informer.clone(), Arc::downgrade(self));
+        let floor = self.history.floor();
         tokio::spawn(async move {
             // What fails is in the informer's status.
-            drop(informer.refresh_within(deadline).await);
+            let refreshed = informer.refresh_within(deadline).await;
             if let Some(collection) = weak.upgrade() {
+                // The newest state is older than what was: the server's history was replaced.
+                if refreshed.is_ok() && collection.history.version() < floor {
+                    collection.history.forget_floor(floor);
+                }
                 collection.is_refreshing.store(false, Ordering::Release);
             }
         });

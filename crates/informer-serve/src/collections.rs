@@ -18,6 +18,7 @@ use tokio::time::Instant;
 
 use crate::collection::Collection;
 use crate::definition::{Definition, plain};
+use crate::history::History;
 use crate::object::Object;
 use crate::options::Options;
 use crate::refusal::Refusal;
@@ -48,6 +49,17 @@ struct Held {
     collections: HashMap<Resource, Arc<Collection>>,
     /// What cannot be held, since when, and why.
     unheld: HashMap<Resource, (Instant, Unheld)>,
+    /// The highest versions of what was let go: the next list may come from a cache that has not
+    /// reached them.
+    floors: HashMap<Resource, u64>,
+}
+
+impl Held {
+    fn remove(&mut self, collection: &Collection) {
+        if self.collections.remove(&collection.own).is_some() {
+            self.floors.insert(collection.own.clone(), collection.history.highest());
+        }
+    }
 }
 
 /// Why a collection is not ready.
@@ -122,14 +134,14 @@ impl Collections {
         mut is_eager: bool,
     ) -> Result<Result<Arc<Collection>, Unheld>, Refusal> {
         let mut held = self.held.lock().await;
-        if let Some(known) = held.collections.get(own) {
+        if let Some(known) = held.collections.get(own).cloned() {
             if !known.has_ended() {
                 known.touch();
-                return Ok(Ok(Arc::clone(known)));
+                return Ok(Ok(known));
             }
             // The informer was stopped elsewhere, or has failed.
             is_eager |= known.is_eager;
-            held.collections.remove(own);
+            held.remove(&known);
         }
         if let Some((since, unheld)) = held.unheld.get(own) {
             if since.elapsed() < TRY_AGAIN {
@@ -153,9 +165,10 @@ impl Collections {
             options = options.keep_managed_fields();
         }
         let (informer, is_made) = self.informer(own, options)?;
-        let log_bytes = self.options.log_bytes;
+        let floor = held.floors.get(own).copied().unwrap_or_default();
+        let history = History::new(self.options.log_bytes, floor);
         let collection =
-            Collection::new(own.clone(), definition, informer, log_bytes, is_eager, is_made)?;
+            Collection::new(own.clone(), definition, informer, history, is_eager, is_made)?;
         let collection = Arc::new(collection);
         held.collections.insert(own.clone(), Arc::clone(&collection));
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -215,6 +228,7 @@ impl Collections {
         if collection.history.is_unordered() {
             return Err(self.give_up(collection, Unheld::Unordered).await);
         }
+        collection.catch_up(REFRESH_DEADLINE);
         Ok(())
     }
 
@@ -224,7 +238,7 @@ impl Collections {
         let is_held =
             held.collections.get(&collection.own).is_some_and(|it| Arc::ptr_eq(it, collection));
         if is_held {
-            held.collections.remove(&collection.own);
+            held.remove(collection);
             held.unheld.insert(collection.own.clone(), (Instant::now(), unheld.clone()));
             let stopping = self.tell_to_stop(collection);
             drop(held);
@@ -278,7 +292,7 @@ impl Collections {
             }
             total -= collection.bytes();
             let resource = &collection.own;
-            held.collections.remove(resource);
+            held.remove(&collection);
             if is_too_much {
                 tracing::warn!(%resource, "too much is held: letting it go; raise --max-memory to keep it");
                 held.unheld.insert(resource.clone(), (Instant::now(), Unheld::TooLarge));

@@ -49,13 +49,14 @@ struct Published {
 }
 
 impl History {
-    pub(crate) fn new(log_bytes: usize) -> Self {
+    /// An empty history; `floor` is a version that the API server has reached.
+    pub(crate) fn new(log_bytes: usize, floor: u64) -> Self {
         Self {
             log: Mutex::default(),
             log_bytes,
             published: watch::Sender::new(()),
             last_frame: Mutex::new(None),
-            floor: AtomicU64::new(0),
+            floor: AtomicU64::new(floor),
             bytes: AtomicUsize::new(0),
             has_ended: AtomicBool::new(false),
             is_unordered: AtomicBool::new(false),
@@ -65,6 +66,19 @@ impl History {
     /// Takes note of a version that the API server has reached.
     pub(crate) fn raise_floor(&self, version: u64) {
         self.floor.fetch_max(version, Ordering::AcqRel);
+    }
+
+    /// Forgets a floor that turned out to be of another history.
+    pub(crate) fn forget_floor(&self, floor: u64) {
+        let forgotten = self.floor.compare_exchange(floor, 0, Ordering::AcqRel, Ordering::Acquire);
+        if forgotten.is_ok() {
+            self.published.send_replace(());
+        }
+    }
+
+    /// The highest version that is known of the API server.
+    pub(crate) fn highest(&self) -> u64 {
+        self.version().max(self.floor())
     }
 
     /// Bytes of the objects in the store.
@@ -89,10 +103,19 @@ impl History {
 
     /// Waits until changes up to a version are known.
     pub(crate) async fn reached(&self, version: u64) -> Result<(), ReadError> {
+        self.reached_all(|| version).await
+    }
+
+    /// Waits until changes up to the floor are known.
+    pub(crate) async fn reached_floor(&self) -> Result<(), ReadError> {
+        self.reached_all(|| self.floor()).await
+    }
+
+    async fn reached_all(&self, version: impl Fn() -> u64) -> Result<(), ReadError> {
         let mut published = self.published();
         loop {
             published.borrow_and_update();
-            if self.version() >= version {
+            if self.version() >= version() {
                 return Ok(());
             }
             if self.has_ended() || published.changed().await.is_err() {

@@ -10,6 +10,7 @@ use k8s_serve::ReadError;
 use tokio::time::Instant;
 
 use super::*;
+use crate::definition::plain;
 
 /// A factory with an informer of Pods, and that informer.
 fn shared(server: &TestServer) -> (SharedInformerFactory, SharedInformer<Object>) {
@@ -128,4 +129,34 @@ async fn a_snapshot_is_kept_only_for_lists_that_go_on() {
         let collection = endpoint.inner.collections.now().pop().unwrap();
         assert_eq!(collection.kept_pages(), kept, "{query}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn reads_do_not_go_back_in_time_when_a_resource_is_held_again() {
+    let server = server().await;
+    let endpoint = unhurried(&server, Options::default());
+    let before = server.cluster().checkpoint();
+    server.cluster().create(&pod("shop", "newer", "web", "node-1")).unwrap();
+    assert_eq!(get(&endpoint, "/api/v1/pods").await.items().len(), 5);
+    sweep_idle(&endpoint).await;
+
+    // A server that lags behind, and does not answer when it is asked for the newest state.
+    server.cluster().restore(&before);
+    let pods = Resource::of::<Pod>();
+    let collections = &endpoint.inner.collections;
+    let Ok(Ok(held)) = collections.acquire(&pods, || plain(&pods), false).await else {
+        panic!("it can be held");
+    };
+    assert_eq!(held.informer.synced().await.unwrap().len(), 4);
+    let stalls = [Verb::List, Verb::Watch]
+        .map(|verb| server.faults().inject(Fault::stall().on(verb).resource("pods")));
+    get(&endpoint, "/api/v1/pods").await.refusal(429, "TooManyRequests");
+    // The newest state is older: it is another history.
+    for stall in stalls {
+        stall.lift();
+    }
+    while get(&endpoint, "/api/v1/pods").await.code != StatusCode::OK {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    assert_eq!(get(&endpoint, "/api/v1/pods").await.items().len(), 4);
 }
