@@ -22,12 +22,10 @@ use crate::history::History;
 use crate::object::Object;
 use crate::options::Options;
 use crate::refusal::Refusal;
-use crate::unheld::Unheld;
+use crate::unheld::{Rest, Unheld};
 
 /// How often a discovery must have said that a resource is gone before the endpoint says so.
 const ABSENT_FOR_GOOD: u32 = 3;
-/// How long a resource that cannot be held is forwarded before it is tried again.
-const TRY_AGAIN: Duration = Duration::from_secs(60);
 /// A list that trying again does not change: a request that is wrong, no or no valid user, no
 /// permission, no such resource.
 const FINAL: [u16; 4] = [400, 401, 403, 404];
@@ -47,8 +45,8 @@ pub(crate) struct Collections {
 #[derive(Default)]
 struct Held {
     collections: HashMap<Resource, Arc<Collection>>,
-    /// What cannot be held, since when, and why.
-    unheld: HashMap<Resource, (Instant, Unheld)>,
+    /// What cannot be held.
+    unheld: HashMap<Resource, Rest>,
     /// The highest versions of what was let go: the next list may come from a cache that has not
     /// reached them.
     floors: HashMap<Resource, u64>,
@@ -143,17 +141,15 @@ impl Collections {
             is_eager |= known.is_eager;
             held.remove(&known);
         }
-        if let Some((since, unheld)) = held.unheld.get(own) {
-            if since.elapsed() < TRY_AGAIN {
-                return Ok(Err(unheld.clone()));
-            }
-            held.unheld.remove(own);
+        let total: usize = held.collections.values().map(|it| it.bytes()).sum();
+        let room = self.options.max_bytes.saturating_sub(total);
+        if let Some(rest) = held.unheld.get(own).filter(|it| !it.is_over(room)) {
+            return Ok(Err(rest.unheld.clone()));
         }
         if held.collections.len() >= self.options.max_collections {
             return Ok(Err(Unheld::TooMany));
         }
-        let total: usize = held.collections.values().map(|it| it.bytes()).sum();
-        if total >= self.options.max_bytes {
+        if room == 0 {
             return Ok(Err(Unheld::TooLarge));
         }
         let definition = Definition::new(self.factory.client().clone(), describe());
@@ -239,7 +235,7 @@ impl Collections {
             held.collections.get(&collection.own).is_some_and(|it| Arc::ptr_eq(it, collection));
         if is_held {
             held.remove(collection);
-            held.unheld.insert(collection.own.clone(), (Instant::now(), unheld.clone()));
+            held.unheld.insert(collection.own.clone(), Rest::new(unheld.clone()));
             let stopping = self.tell_to_stop(collection);
             drop(held);
             self.stopped(stopping).await;
@@ -269,7 +265,7 @@ impl Collections {
         let mut stopping = Vec::new();
         // Locked until they are told to stop, so that no request gets an informer that is about to.
         let mut held = self.held.lock().await;
-        held.unheld.retain(|_, (since, _)| since.elapsed() < TRY_AGAIN);
+        held.unheld.retain(|_, rest| !rest.is_forgotten());
         for collection in held.collections.values() {
             collection.sweep_pages(self.options.snapshot_lifetime);
             self.refresh_if_silent(collection);
@@ -290,12 +286,14 @@ impl Collections {
             if !is_idle && !is_too_much {
                 continue;
             }
-            total -= collection.bytes();
+            let bytes = collection.bytes();
+            total = total.saturating_sub(bytes);
             let resource = &collection.own;
             held.remove(&collection);
             if is_too_much {
                 tracing::warn!(%resource, "too much is held: letting it go; raise --max-memory to keep it");
-                held.unheld.insert(resource.clone(), (Instant::now(), Unheld::TooLarge));
+                let rest = Rest::too_large(bytes, held.unheld.get(resource));
+                held.unheld.insert(resource.clone(), rest);
             } else {
                 tracing::info!(%resource, "nobody asked for it for a while: stopping its informer");
             }

@@ -76,3 +76,19 @@ async fn documents_that_only_one_client_asks_for_are_not_remembered() {
     assert_eq!(asked("/api?timeout=299s", "application/json").await, 0);
     assert_eq!(asked("/api?timeout=1s", "application/json").await, 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_never_fits_is_not_listed_again_and_again() {
+    let server = server().await;
+    // As much as two Pods take: less than all four.
+    let endpoint = unhurried(&server, Options { max_bytes: 1000, ..Options::default() });
+    let mut begun = 0;
+    for minute in 0..120 {
+        assert_eq!(get(&endpoint, "/api/v1/pods").await.items().len(), 4);
+        begun += endpoint.statuses().len();
+        endpoint.sweep().await;
+        assert_eq!(endpoint.statuses().len(), 0, "{minute}");
+        tokio::time::sleep(Duration::from_secs(60)).await;
+    }
+    assert_eq!(begun, 2, "now and after an hour");
+}
