@@ -191,7 +191,7 @@ impl Check<'_> {
         let other = if self.initial == "stream" { "list" } else { "stream" };
         ensure!(!has(other, ""), "{answers:?}");
         ensure!(answers.iter().all(|it| it.contains(" 200 ")), "{answers:?}");
-        // Typed Pods and metadata of all come as protobuf if asked for; the dynamic client wants JSON.
+        // Typed Pods and all metadata come as protobuf if asked for; the dynamic client wants JSON.
         let protobuf = "application/vnd.kubernetes.protobuf";
         ensure!(has(first, "application/json"), "{answers:?}");
         ensure!(has(first, protobuf) || self.wire == "json", "{answers:?}");

@@ -108,7 +108,9 @@ fn kubeconfig_of(url: &str) -> String {
     json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "endpoint",
         "clusters": [{ "name": "endpoint", "cluster": { "server": url } }],
-        "contexts": [{ "name": "endpoint", "context": { "cluster": "endpoint", "namespace": "default" } }],
+        "contexts": [
+            { "name": "endpoint", "context": { "cluster": "endpoint", "namespace": "default" } },
+        ],
     })
     .to_string()
 }

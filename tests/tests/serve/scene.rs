@@ -124,12 +124,13 @@ pub(crate) async fn change_objects(client: &Client) -> anyhow::Result<()> {
     let pods = "/api/v1/namespaces/team/pods";
     let gauges = "/apis/differences.example.com/v1/namespaces/team/gauges";
     let pod = json!({
-        "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "brief", "labels": { "app": "web" } },
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": { "name": "brief", "labels": { "app": "web" } },
         "spec": { "containers": [{ "name": "main", "image": "example.com/main:1" }] },
     });
     let gauge = json!({
-        "apiVersion": "differences.example.com/v1", "kind": "Gauge", "metadata": { "name": "brief" },
-        "spec": { "colour": "red" },
+        "apiVersion": "differences.example.com/v1", "kind": "Gauge",
+        "metadata": { "name": "brief" }, "spec": { "colour": "red" },
     });
     let running = json!({ "status": { "phase": "Running" } });
     let labelled = |app: &str| json!({ "metadata": { "labels": { "app": app } } });

@@ -15,7 +15,7 @@ use k8s_protobuf::{Envelope, MAGIC, Reader, is_protobuf, without_managed_fields}
 use serde_json::Value;
 
 use super::requests::Request;
-use crate::text::without_ages;
+use crate::text::{replace_first, replace_text, without_ages, without_managed_fields_json};
 
 /// The headers that clients act upon.
 const HEADERS: [&str; 10] = [
@@ -76,7 +76,7 @@ impl Answer {
             it if it.starts_with("application/vnd.kubernetes.protobuf") => protobuf(body)?,
             it if it.starts_with("application/json") && is_watch => json_frames(body)?,
             it if it.starts_with("application/json") => json(body)?,
-            _ => vec![String::from_utf8_lossy(body).into_owned()],
+            _ => vec![without_ages(&String::from_utf8_lossy(body))],
         };
         if is_watch {
             drop_bookmarks(&mut parts, request.waits_for_bookmarks());
@@ -291,78 +291,6 @@ fn table(mut whole: Value, at: &str) -> String {
     whole.to_string()
 }
 
-/// Replaces the value of each `"name": "value"` in a JSON text.
-fn replace_text(text: &str, name: &str, replace: fn(&str) -> String) -> String {
-    let key = format!("\"{name}\":");
-    let mut parts = text.split(&key);
-    let mut written = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        written.push_str(&replace_first(&format!("{key}{part}"), replace));
-    }
-    written
-}
-
-/// Replaces the text of the first field in a piece of JSON that begins with it.
-fn replace_first(text: &str, replace: fn(&str) -> String) -> String {
-    let Some((key, value)) = text.split_once(':') else { return text.to_owned() };
-    let spaces = value.len() - value.trim_start().len();
-    let Some((old, rest)) = value[spaces..].strip_prefix('"').and_then(|it| it.split_once('"'))
-    else {
-        return text.to_owned();
-    };
-    format!("{key}:{}\"{}\"{rest}", &value[..spaces], replace(old))
-}
-
-/// Cuts every `"managedFields":[…]` out of a JSON text, and nothing else.
-fn without_managed_fields_json(text: &str) -> String {
-    const KEY: &str = "\"managedFields\":";
-    let mut written = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(KEY) {
-        let (before, from_key) = rest.split_at(at);
-        let value = from_key[KEY.len()..].trim_start();
-        // A key of the same name in a map of texts is not one.
-        let Some(end) = value.starts_with('[').then(|| end_of_value(value)) else {
-            written.push_str(&rest[..at + KEY.len()]);
-            rest = &rest[at + KEY.len()..];
-            continue;
-        };
-        let after = &value[end..];
-        let before_comma = before.trim_end();
-        match before_comma.strip_suffix(',') {
-            Some(before) => written.push_str(before),
-            None => written.push_str(before),
-        }
-        rest = match after.trim_start().strip_prefix(',') {
-            Some(after) if !before_comma.ends_with(',') => after.trim_start(),
-            _ => after,
-        };
-    }
-    written.push_str(rest);
-    written
-}
-
-/// Where an array or object that the text begins with ends.
-fn end_of_value(text: &str) -> usize {
-    let (mut depth, mut quoted, mut escaped) = (0, false, false);
-    for (at, byte) in text.bytes().enumerate() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if quoted => escaped = true,
-            b'"' => quoted = !quoted,
-            b'[' | b'{' if !quoted => depth += 1,
-            b']' | b'}' if !quoted => {
-                depth -= 1;
-                if depth == 0 {
-                    return at + 1;
-                }
-            }
-            _ => {}
-        }
-    }
-    text.len()
-}
-
 /// The envelope and the message, lists item by item.
 fn protobuf(body: &[u8]) -> anyhow::Result<Vec<String>> {
     if !is_protobuf(body) {
@@ -466,17 +394,4 @@ fn protobuf_frames(mut body: &[u8]) -> anyhow::Result<Vec<String>> {
         frames.push(format!("{kind} {shown}"));
     }
     Ok(frames)
-}
-
-#[test]
-fn managed_fields_are_cut_and_nothing_else() {
-    for (text, expected) in [
-        (r#"{"a":1,"managedFields":[{"x":"]"}],"b":2}"#, r#"{"a":1,"b":2}"#),
-        (r#"{"managedFields":[[],{}],"b":2}"#, r#"{"b":2}"#),
-        (r#"{"a":1,"managedFields":[]}"#, r#"{"a":1}"#),
-        (r#"{"managedFields":"[text"}"#, r#"{"managedFields":"[text"}"#),
-        ("{\n \"a\": 1,\n \"managedFields\": [\n ]\n}", "{\n \"a\": 1\n}"),
-    ] {
-        assert_eq!(without_managed_fields_json(text), expected);
-    }
 }

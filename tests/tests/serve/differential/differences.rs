@@ -19,8 +19,8 @@ pub(crate) struct Difference {
     pub(crate) why: &'static str,
     /// Whether it is about this request, whose answer the API server has given.
     pub(crate) is_about: fn(&Request, &Answer) -> bool,
-    /// Makes the endpoint's answer of the API server's. What cannot be told beforehand is taken from
-    /// the endpoint's, the last argument.
+    /// Makes the endpoint's answer of the API server's. What cannot be told beforehand is taken
+    /// from the endpoint's, the last argument.
     pub(crate) rewrite: fn(&Request, &mut Answer, &Answer),
 }
 
@@ -216,8 +216,8 @@ fn replace(answer: &mut Answer, from: &str, to: &str) {
     }
 }
 
-/// The endpoint's parts, if they are the API server's once their annotations and the order of targets
-/// are left out.
+/// The endpoint's parts, if they are the API server's once their annotations and the order of
+/// targets are left out.
 fn with_annotations(direct: &[String], through: &[String]) -> Vec<String> {
     let bare = |parts: &[String]| -> Vec<String> {
         parts.iter().map(|part| without_annotations(part)).collect()
