@@ -149,8 +149,8 @@ pub enum GetOutput {
 #[derive(Debug, Clone, Parser)]
 #[command(after_help = SERVE_HELP)]
 pub struct ServeArgs {
-    /// Where to listen. Anything but a loopback address lets others read what you may read; the
-    /// API's paths are refused there.
+    /// Where to listen. On any other than a loopback address, other machines read what your account
+    /// may read; Kubernetes' own paths are refused there.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8888")]
     pub addr: SocketAddr,
     /// The resources that may be asked for: names as for watch, or * for all but Secrets. Secrets
@@ -160,8 +160,8 @@ pub struct ServeArgs {
     /// Host names by which this may be addressed, and whose pages may ask, besides loopback ones.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub allowed_hosts: Vec<String>,
-    /// Answer the API's paths on an address that is not loopback, too. There is no authentication:
-    /// everybody who reaches it reads what you may read.
+    /// Answer Kubernetes' own paths on an address that is not loopback, too. There is no
+    /// authentication: everybody who reaches it reads what your account may read.
     #[arg(long)]
     pub unprotected_api: bool,
     /// Resources to hold from the start to the end, such as pods,nodes. Others are held from the
@@ -189,8 +189,8 @@ pub struct ServeArgs {
     /// A resource that nobody asked for this long is let go; 0 for never.
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = duration)]
     pub idle_timeout: Duration,
-    /// Answer reads 503 when the API server was not heard of for so long, at least 75s: signs of
-    /// life come once a minute. Open watches stay open.
+    /// Answer reads with 503 when nothing was received of a resource for this long, at least 75s: a
+    /// quiet API server sends a bookmark once a minute. Open watches stay open.
     #[arg(long, value_name = "DURATION", default_value = "90s", value_parser = staleness)]
     pub max_staleness: Duration,
     /// Answer reads however old the cache is.
@@ -199,8 +199,8 @@ pub struct ServeArgs {
     /// Whether metadata.managedFields are kept: almost half of a typical object.
     #[arg(long, value_enum, default_value_t = ManagedFields::Drop)]
     pub managed_fields: ManagedFields,
-    /// Over how long open watches are ended at the end, so that their clients do not all come back
-    /// at once.
+    /// How long the shutdown takes to end all open watches, so that their clients do not all
+    /// reconnect at once.
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration)]
     pub shutdown_spread: Duration,
     /// How many connections are served at a time; a watch takes one.

@@ -88,7 +88,7 @@ The gateway answers from informers' caches; try in another terminal:
 and with this program or kubectl:
 
     kubectl informer get pods -A --server {server}
-    kubectl get pods -A --watch --server {server}
+    kubectl get pods -A --watch --server http://{gateway}
 
 "
     )
