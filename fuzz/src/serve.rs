@@ -153,7 +153,9 @@ impl Object for Pod {
     fn field(&self, path: &str) -> Cow<'_, str> {
         let mut first = None;
         if let Ok(path) = path.parse::<FieldPath>() {
-            self.1.wire().fields(&path, &mut |value| drop(first.get_or_insert(value)));
+            self.1.wire().fields(&path, &mut |value| {
+                first.get_or_insert(value);
+            });
         }
         first.unwrap_or_default()
     }
