@@ -51,7 +51,8 @@ impl ResourceVersion {
         }
     }
 
-    /// The version as a number, if it is one of up to 64 bits, as those of API servers are.
+    /// The version as a number; `None` if it is not a decimal number of up to 64 bits. API servers
+    /// send such numbers.
     #[must_use]
     pub fn number(&self) -> Option<u64> {
         match &self.0 {

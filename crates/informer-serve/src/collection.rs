@@ -13,11 +13,12 @@ use crate::definition::Definition;
 use crate::history::{History, Recorder};
 use crate::object::Object;
 
-/// How often a collection is listed because a reader was told of a later version.
+/// The least time between two lists that are made because the API server has answered a reader
+/// with a later version than the cache has.
 const CATCH_UP_INTERVAL: Duration = Duration::from_secs(15);
 
-/// What is held of one resource. Whoever answers from it has a reference, and it is let go only
-/// when nobody has.
+/// The cache of one resource. Each request that is answered from it holds a reference; it is
+/// dropped only when there is none.
 pub(crate) struct Collection {
     /// As the informer names it.
     pub(crate) own: Resource,
@@ -33,7 +34,7 @@ pub(crate) struct Collection {
     /// Whether the informer was made for this collection, and stops with it.
     pub(crate) owns_informer: bool,
     is_refreshing: AtomicBool,
-    /// When it was listed last because a reader was told of a later version.
+    /// When it was last listed for that reason.
     caught_up: Mutex<Option<Instant>>,
 }
 

@@ -32,7 +32,7 @@
 //! # How fresh
 //! `resourceVersion=""` is answered from the cache, with the version that it stands for. A version
 //! that the cache has not reached is waited for, 3 s at most, then asked of the API server. When
-//! nothing was heard of a resource for [`Options::max_staleness`], reads of it are answered 503;
+//! nothing of a resource was received for [`Options::max_staleness`], its reads are answered 503;
 //! open watches stay open. A watch goes on from any version whose changes are still in the
 //! [log](k8s_serve::log); older ones are answered 410.
 //!

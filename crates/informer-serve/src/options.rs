@@ -38,23 +38,23 @@ pub struct Options {
     /// How long a snapshot is kept for `continue=` after its last page was asked for. Default: 5
     /// minutes.
     pub snapshot_lifetime: Duration,
-    /// How long ago the API server may have been heard of a resource; reads of one that is staler
-    /// are refused. API servers send a sign of life every 60 to 75 s. Default: 90 s; at least
+    /// Reads of a resource are refused when no frame or bookmark of it was received for this long.
+    /// A quiet API server sends a bookmark every 60 to 75 s. Default: 90 s; at least
     /// [`MIN_STALENESS`](Self::MIN_STALENESS).
     pub max_staleness: Duration,
     /// Answer from a cache that is staler than that, too. Default: no.
     pub serve_stale: bool,
     /// Keep `metadata.managedFields`, almost half of a typical object. Default: no.
     pub keep_managed_fields: bool,
-    /// Over how long open watches end when the endpoint stops, so that their clients do not all
-    /// come back at once. Default: 5 s.
+    /// How long the shutdown takes to end all open watches, so that their clients do not all
+    /// reconnect at once. Default: 5 s.
     pub shutdown_spread: Duration,
     /// How many connections are served at a time. Default: 4096.
     pub max_connections: usize,
 }
 
 impl Options {
-    /// The least [`max_staleness`](Self::max_staleness): signs of life come up to 75 s apart.
+    /// The least [`max_staleness`](Self::max_staleness): bookmarks come up to 75 s apart.
     pub const MIN_STALENESS: Duration = Duration::from_secs(75);
 }
 

@@ -111,7 +111,7 @@ fn unhurried(server: &TestServer, options: Options) -> Endpoint {
     Endpoint::new(kube::Client::new(server.service(), "default"), options)
 }
 
-/// A Pod whose metadata can be read, and whose spec is no message.
+/// A Pod with readable metadata and a malformed spec.
 fn broken() -> Object {
     let mut bytes = Vec::new();
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "broken", "namespace": "x"},

@@ -116,7 +116,7 @@ impl Parameters {
         self
     }
 
-    /// Whether a watch asks for initial events, or asks for none.
+    /// Whether the query has `sendInitialEvents`, with either value.
     pub(crate) fn mentions_initial_events(&self) -> bool {
         self.send_initial_events.is_some()
     }

@@ -307,7 +307,7 @@ on_both_arms!(a_cleanup_that_a_restart_cut_short_is_done_again, |arm| async {
     let ran = run();
     // The finalizer is added, and then the object is reconciled.
     ran.has_succeeded(2).await?;
-    // Its removal does not get through before the process is killed.
+    // The request that removes the finalizer is still unanswered when the process is killed.
     bed.meddler.expect(&Method::PATCH, &[Fate::Stuck]);
     bed.owners().delete("owner", &DeleteParams::default()).await?;
     let stuck = async || {

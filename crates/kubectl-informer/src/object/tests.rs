@@ -121,7 +121,7 @@ fn changes_are_named_and_their_values_are_not() {
     assert_eq!(changed_paths(&deep(1), &deep(2), 10).unwrap(), ["spec.a.b"]);
 }
 
-/// A Pod whose metadata can be read, and whose spec is no message.
+/// A Pod with readable metadata and a malformed spec.
 pub(crate) fn broken() -> Object {
     let mut bytes = Vec::new();
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "broken", "namespace": "x"},

@@ -201,7 +201,8 @@ async fn recreated(stage: &Stage, columns: &mut [Column]) -> Result<()> {
     Ok(())
 }
 
-/// Children are deleted while connections are refused, and the server forgets that.
+/// Deletes children while connections are refused, then compacts the history, so that the
+/// deletions are only visible in a new list.
 async fn swallowed(stage: &Stage, columns: &mut [Column]) -> Result<()> {
     fresh(stage, columns).await?;
     let before: Vec<_> = columns.iter().map(Column::counts).collect();
