@@ -12,8 +12,9 @@ use http_body_util::BodyExt;
 use informer_core::ObjectKey;
 use informer_core::wire::{Encoding, FieldPath, Wire, WireObject};
 use k8s_protobuf::{Kind, encode};
+use k8s_serve::watch_cache::{Capacity, Interest, WatchCache, Watcher};
 use k8s_serve::{
-    At, Backend, Change, Discovery, DiscoveryPath, Feed, FeedEnd, Object, ReadError, ReadOptions,
+    At, Backend, Discovery, DiscoveryPath, Object, ReadError, ReadOptions,
     ReadSide, Resource, ResourcePath, Route, Snapshot,
 };
 use serde_json::{Value, json};
@@ -168,7 +169,6 @@ impl Object for Pod {
 impl Backend for Fixed {
     type Object = Pod;
     type Snapshot = Self;
-    type Feed = Silence;
 
     async fn discovery(&self, _: &DiscoveryPath, _: &HeaderMap) -> Result<Discovery, ReadError> {
         Ok(Discovery::Resources(Arc::new([Arc::clone(&self.resource)])))
@@ -199,8 +199,16 @@ impl Backend for Fixed {
         Ok(VERSION)
     }
 
-    async fn feed(&self, _: &Resource, _: u64) -> Result<Silence, ReadError> {
-        Ok(Silence)
+    async fn watch(
+        &self,
+        _: &Resource,
+        after: u64,
+        interest: &Arc<Interest>,
+    ) -> Result<Watcher<Pod>, ReadError> {
+        // No change ever comes.
+        let cache = WatchCache::new(0, Capacity::Changes(1));
+        cache.close();
+        cache.watch(after, interest).map_err(|it| ReadError::Expired { current: it.current })
     }
 }
 
@@ -231,14 +239,3 @@ impl Snapshot for Fixed {
     }
 }
 
-impl Feed for Silence {
-    type Object = Pod;
-
-    async fn next(&mut self) -> Result<Vec<Change<Pod>>, FeedEnd> {
-        Err(FeedEnd::Closed)
-    }
-
-    fn progress(&self) -> Option<u64> {
-        Some(VERSION)
-    }
-}

@@ -15,9 +15,10 @@ use informer::ObjectKey;
 use informer_testkit::Object;
 use informer_tests::assortment::create_assortment;
 use informer_tests::real::RealCluster;
+use k8s_serve::watch_cache::{Capacity, Interest, WatchCache, Watcher};
 use k8s_serve::{
-    At, Backend, Change, Discovery, DiscoveryPath, Feed, FeedEnd, ReadError, ReadOptions, ReadSide,
-    Resource, ResourcePath, Route, Snapshot,
+    At, Backend, Discovery, DiscoveryPath, ReadError, ReadOptions, ReadSide, Resource,
+    ResourcePath, Route, Snapshot,
 };
 use kube::Client;
 use serde_json::Value;
@@ -34,13 +35,9 @@ struct Copy {
     version: u64,
 }
 
-/// No change ever comes.
-struct Silence;
-
 impl Backend for Copy {
     type Object = Object;
     type Snapshot = Self;
-    type Feed = Silence;
 
     async fn discovery(&self, _: &DiscoveryPath, _: &HeaderMap) -> Result<Discovery, ReadError> {
         Ok(Discovery::Resources(Arc::new([Arc::clone(&self.resource)])))
@@ -65,8 +62,16 @@ impl Backend for Copy {
         Ok(self.version)
     }
 
-    async fn feed(&self, _: &Resource, _: u64) -> Result<Silence, ReadError> {
-        Ok(Silence)
+    async fn watch(
+        &self,
+        _: &Resource,
+        after: u64,
+        interest: &Arc<Interest>,
+    ) -> Result<Watcher<Object>, ReadError> {
+        // No change ever comes.
+        let cache = WatchCache::new(0, Capacity::Changes(1));
+        cache.close();
+        cache.watch(after, interest).map_err(|it| ReadError::Expired { current: it.current })
     }
 }
 
@@ -91,18 +96,6 @@ impl Snapshot for Copy {
 
     fn remaining(&self, namespace: Option<&str>, after: &ObjectKey) -> usize {
         self.page(namespace, Some(after), usize::MAX).len()
-    }
-}
-
-impl Feed for Silence {
-    type Object = Object;
-
-    async fn next(&mut self) -> Result<Vec<Change<Object>>, FeedEnd> {
-        Err(FeedEnd::Closed)
-    }
-
-    fn progress(&self) -> Option<u64> {
-        None
     }
 }
 

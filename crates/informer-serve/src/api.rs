@@ -16,7 +16,7 @@ use k8s_serve::{
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use crate::backend::{FirstPage, Source};
+use crate::backend::{FirstPage, Source, Use};
 use crate::catalog::{Found, Served, not_allowed};
 use crate::collection::Collection;
 use crate::collections::{REFRESH_DEADLINE, Unready};
@@ -242,7 +242,7 @@ async fn read(
         asked.verb == Verb::List && has(asked.query, "limit") && !has(asked.query, "continue");
     let first_page = is_first_page.then(FirstPage::default);
     let source = Source {
-        collection: Arc::clone(&collection),
+        in_use: Use::of(Arc::clone(&collection)),
         max_staleness: (!serve_stale).then_some(max_staleness),
         first_page: first_page.clone(),
         stopping: inner.stopping.clone(),

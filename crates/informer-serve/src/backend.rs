@@ -1,20 +1,15 @@
 //! A collection as the read side reads it.
 
 use std::fmt;
-use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http::{HeaderMap, Response};
 use informer::{ObjectKey, Snapshot};
-use k8s_serve::log::Cursor;
 use k8s_serve::page::NextPage;
 use k8s_serve::table::Columns;
-use k8s_serve::{
-    At, Backend, Change, Discovery, DiscoveryPath, Feed, FeedEnd, ReadError, ResourcePath, Status,
-};
-use tokio::sync::watch;
-use tokio::time::Sleep;
+use k8s_serve::watch_cache::{Interest, Watcher};
+use k8s_serve::{At, Backend, Discovery, DiscoveryPath, ReadError, ResourcePath, Status, WatchEnd};
 use tokio_util::sync::CancellationToken;
 
 use crate::collection::Collection;
@@ -23,18 +18,20 @@ use crate::object::{Cached, Object};
 /// How long a read waits for what the API server has told others.
 const FRESHNESS_WAIT: Duration = Duration::from_secs(3);
 
-/// How many changes a feed returns at once: what a watch that lags behind holds in memory.
-const BATCH: usize = 64;
-
-/// One request's view of a collection, which is held as long as this or a feed of it lives.
+/// One request's view of a collection, which is held as long as this lives.
 #[derive(Clone)]
 pub(crate) struct Source {
-    pub(crate) collection: Arc<Collection>,
+    pub(crate) in_use: Arc<Use>,
     /// How stale it may be; `None` for as stale as it is.
     pub(crate) max_staleness: Option<Duration>,
     /// Where to leave the snapshot that is answered from, if this is a request for a first page.
     pub(crate) first_page: Option<FirstPage>,
     pub(crate) stopping: Stopping,
+}
+
+/// A collection that is in use.
+pub(crate) struct Use {
+    collection: Arc<Collection>,
 }
 
 /// The snapshot of a first page: kept only if there is a next one.
@@ -55,33 +52,21 @@ pub(crate) struct CachedSnapshot {
     version: u64,
 }
 
-/// The changes of a collection from a version on.
-pub(crate) struct CachedFeed {
-    collection: Arc<Collection>,
-    cursor: Cursor,
-    published: watch::Receiver<()>,
-    /// A gap was read to its end: where it leads.
-    mark: Option<u64>,
-    stopping: Stopping,
-    /// When it ends because the endpoint stops.
-    end: Option<Pin<Box<Sleep>>>,
-}
-
 impl Source {
     /// Refuses to answer from a cache that may be too old.
     fn check_staleness(&self) -> Result<(), ReadError> {
         let (Some(max), Some(staleness)) =
-            (self.max_staleness, self.collection.history.staleness())
+            (self.max_staleness, self.in_use.collection.history.staleness())
         else {
             return Ok(());
         };
         if staleness <= max {
             return Ok(());
         }
-        let state = self.collection.lister().state();
+        let state = self.in_use.collection.lister().state();
         let message = format!(
             "the cache of {} is {} s old, which is more than --max-staleness allows: {state}",
-            self.collection.own.group_resource(),
+            self.in_use.collection.own.group_resource(),
             staleness.as_secs(),
         );
         let mut status = Status::new(503, "ServiceUnavailable", message);
@@ -91,7 +76,7 @@ impl Source {
 
     /// Waits until the cache has what the API server has told others, but not for long.
     async fn reach_floor(&self) -> Result<(), ReadError> {
-        let history = &self.collection.history;
+        let history = &self.in_use.collection.history;
         match tokio::time::timeout(FRESHNESS_WAIT, history.reached_floor()).await {
             Ok(reached) => reached,
             Err(_) => Err(ReadError::NotReady { retry_after: Duration::from_secs(1) }),
@@ -99,14 +84,13 @@ impl Source {
     }
 
     fn expired(&self) -> ReadError {
-        ReadError::Expired { current: self.collection.history.version() }
+        ReadError::Expired { current: self.in_use.collection.history.version() }
     }
 }
 
 impl Backend for Source {
     type Object = Cached;
     type Snapshot = CachedSnapshot;
-    type Feed = CachedFeed;
 
     async fn discovery(&self, _: &DiscoveryPath, _: &HeaderMap) -> Result<Discovery, ReadError> {
         // Documents are the API server's own, and do not come here.
@@ -114,7 +98,7 @@ impl Backend for Source {
     }
 
     async fn resolve(&self, _: &ResourcePath) -> Result<Arc<k8s_serve::Resource>, ReadError> {
-        Ok(self.collection.definition.resource().await)
+        Ok(self.in_use.collection.definition.resource().await)
     }
 
     async fn snapshot(&self, _: &k8s_serve::Resource, at: At) -> Result<CachedSnapshot, ReadError> {
@@ -122,10 +106,10 @@ impl Backend for Source {
             self.reach_floor().await?;
         }
         self.check_staleness()?;
-        let snapshot = CachedSnapshot::new(self.collection.lister().snapshot());
+        let snapshot = CachedSnapshot::new(self.in_use.collection.lister().snapshot());
         match at {
             At::Exact(version) if version != snapshot.version => {
-                let page = self.collection.page(version).ok_or_else(|| self.expired())?;
+                let page = self.in_use.collection.page(version).ok_or_else(|| self.expired())?;
                 Ok(CachedSnapshot::new(page))
             }
             At::Any | At::Newest | At::Exact(_) => {
@@ -138,28 +122,32 @@ impl Backend for Source {
     }
 
     async fn reached(&self, _: &k8s_serve::Resource, version: u64) -> Result<(), ReadError> {
-        self.collection.history.reached(version).await
+        self.in_use.collection.history.reached(version).await
     }
 
     async fn version(&self, _: &k8s_serve::Resource) -> Result<u64, ReadError> {
-        Ok(self.collection.history.version())
+        Ok(self.in_use.collection.history.version())
     }
 
     async fn columns(&self, _: &k8s_serve::Resource) -> Result<Columns, ReadError> {
-        Ok(self.collection.definition.columns().await)
+        Ok(self.in_use.collection.definition.columns().await)
     }
 
-    async fn feed(&self, _: &k8s_serve::Resource, after: u64) -> Result<CachedFeed, ReadError> {
-        let published = self.collection.history.published();
-        let cursor = self.collection.history.cursor(after).map_err(|_| self.expired())?;
-        Ok(CachedFeed {
-            collection: Arc::clone(&self.collection),
-            cursor,
-            published,
-            mark: None,
-            stopping: self.stopping.clone(),
-            end: None,
-        })
+    async fn watch(
+        &self,
+        _: &k8s_serve::Resource,
+        after: u64,
+        interest: &Arc<Interest>,
+    ) -> Result<Watcher<Cached>, ReadError> {
+        let watch_cache = &self.in_use.collection.history.watch_cache;
+        watch_cache.watch(after, interest).map_err(|_| self.expired())
+    }
+
+    async fn watch_end(self) -> WatchEnd {
+        let Stopping { token, spread } = &self.stopping;
+        token.cancelled().await;
+        tokio::time::sleep(spread.mul_f64(fastrand::f64())).await;
+        WatchEnd::Closed
     }
 }
 
@@ -219,71 +207,23 @@ impl k8s_serve::Snapshot for CachedSnapshot {
     }
 }
 
-impl CachedFeed {
-    /// What there is now; an empty list if nothing has changed.
-    fn poll(&mut self) -> Result<Vec<Change<Cached>>, FeedEnd> {
-        let cursor = &mut self.cursor;
-        let read = self.collection.history.with_log(|log| {
-            let batch = log.map(|log| log.read(cursor, BATCH)).transpose()?;
-            let owned = batch
-                .map(|batch| (batch.changes.into_iter().cloned().collect::<Vec<_>>(), batch.mark));
-            Ok(owned.unwrap_or_default())
-        });
-        let (changes, mark) = read.map_err(|error: k8s_serve::log::Expired| FeedEnd::Expired {
-            current: error.current,
-        })?;
-        self.mark = mark;
-        if changes.is_empty() && mark.is_none() && self.collection.history.has_ended() {
-            return Err(FeedEnd::Closed);
-        }
-        Ok(changes)
+impl Use {
+    pub(crate) fn of(collection: Arc<Collection>) -> Arc<Self> {
+        Arc::new(Self { collection })
     }
 }
 
 /// A watch was in use up to its end.
-impl Drop for CachedFeed {
+impl Drop for Use {
     fn drop(&mut self) {
         self.collection.touch();
     }
 }
 
-impl Feed for CachedFeed {
-    type Object = Cached;
-
-    async fn next(&mut self) -> Result<Vec<Change<Cached>>, FeedEnd> {
-        loop {
-            // Marked as seen before looking: what comes in between wakes the next round.
-            self.published.borrow_and_update();
-            let changes = self.poll()?;
-            if !changes.is_empty() || self.mark.is_some() {
-                return Ok(changes);
-            }
-            let (token, spread) = (&self.stopping.token, self.stopping.spread);
-            let end = &mut self.end;
-            tokio::select! {
-                changed = self.published.changed() => changed.map_err(|_| FeedEnd::Closed)?,
-                () = async {
-                    token.cancelled().await;
-                    end.get_or_insert_with(|| {
-                        Box::pin(tokio::time::sleep(spread.mul_f64(fastrand::f64())))
-                    })
-                    .await;
-                } => return Err(FeedEnd::Closed),
-            }
-        }
-    }
-
-    fn progress(&self) -> Option<u64> {
-        self.cursor.progress()
-    }
-
-    fn take_mark(&mut self) -> Option<u64> {
-        self.mark.take()
-    }
-}
-
 impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Source").field("collection", &self.collection).finish_non_exhaustive()
+        f.debug_struct("Source")
+            .field("collection", &self.in_use.collection)
+            .finish_non_exhaustive()
     }
 }

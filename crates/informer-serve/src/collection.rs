@@ -93,8 +93,7 @@ impl Collection {
 
     /// What it takes in memory, about.
     pub(crate) fn bytes(&self) -> usize {
-        let log = self.history.with_log(|log| log.map_or(0, |log| log.weight()));
-        self.history.bytes() + log
+        self.history.bytes() + self.history.watch_cache.weight()
     }
 
     pub(crate) fn touch(&self) {

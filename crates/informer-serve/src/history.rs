@@ -5,20 +5,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use informer::{Event, Publication, PublicationKind, Snapshot};
-use k8s_serve::log::{ChangeLog, Cursor, Expired};
+use k8s_serve::watch_cache::{Capacity, WatchCache};
 use k8s_serve::{Change, ReadError, Status};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::object::{Cached, Object, weight};
 
-/// The changes of a collection.
-pub(crate) type Log = ChangeLog<Change<Cached>>;
-
 /// What the informer's publications come to.
 pub(crate) struct History {
-    log: Mutex<Recorded>,
-    log_bytes: usize,
+    /// The changes since the first list, and who watches them.
+    pub(crate) watch_cache: WatchCache<Cached>,
+    /// What was published between the begin of the observation and that of the history; `None`
+    /// after it.
+    early: Mutex<Option<Vec<Published>>>,
     /// Changes with everything that is published, and at the end.
     published: watch::Sender<()>,
     last_frame: Mutex<Option<Instant>>,
@@ -32,28 +32,19 @@ pub(crate) struct History {
     is_unordered: AtomicBool,
 }
 
-/// The log, and what came before it begins.
-#[derive(Default)]
-struct Recorded {
-    /// `None` before the first list.
-    log: Option<Log>,
-    /// What was published between the begin of the observation and that of the log.
-    early: Vec<Published>,
-}
-
-/// A publication as the log takes it.
+/// A publication as the watch cache takes it.
 struct Published {
     kind: PublicationKind,
     version: u64,
-    changes: Vec<(u64, Change<Cached>, usize)>,
+    changes: Vec<Change<Cached>>,
 }
 
 impl History {
     /// An empty history; `floor` is a version that the API server has reached.
     pub(crate) fn new(log_bytes: usize, floor: u64) -> Self {
         Self {
-            log: Mutex::default(),
-            log_bytes,
+            watch_cache: WatchCache::new(0, Capacity::Bytes(log_bytes)),
+            early: Mutex::new(Some(Vec::new())),
             published: watch::Sender::new(()),
             last_frame: Mutex::new(None),
             floor: AtomicU64::new(floor),
@@ -86,14 +77,9 @@ impl History {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Reads the log; there is none before the first list.
-    pub(crate) fn with_log<R>(&self, read: impl FnOnce(Option<&Log>) -> R) -> R {
-        read(lock(&self.log).log.as_ref())
-    }
-
-    /// The version up to which changes are known.
+    /// The version up to which changes are known; 0 before the first list.
     pub(crate) fn version(&self) -> u64 {
-        self.with_log(|log| log.map_or(0, Log::version))
+        self.watch_cache.version()
     }
 
     /// Wakes with everything that is published from now on.
@@ -147,21 +133,15 @@ impl History {
         self.is_unordered.load(Ordering::Acquire)
     }
 
-    /// A cursor after a version.
-    pub(crate) fn cursor(&self, version: u64) -> Result<Cursor, Expired> {
-        self.with_log(|log| log.map_or(Err(Expired { current: 0 }), |log| log.cursor(version)))
-    }
-
     pub(crate) fn begin(&self, snapshot: &Snapshot<Object>) {
         let bytes: usize = snapshot.iter().map(|entry| weight(entry.object())).sum();
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        let mut log = ChangeLog::new(self.number(snapshot.version()), self.log_bytes);
-        let mut recorded = lock(&self.log);
-        for published in std::mem::take(&mut recorded.early) {
-            published.append_to(&mut log);
+        let mut early = lock(&self.early);
+        self.watch_cache.restart(self.number(snapshot.version()));
+        for published in early.take().into_iter().flatten() {
+            published.append_to(&self.watch_cache);
         }
-        recorded.log = Some(log);
-        drop(recorded);
+        drop(early);
         *lock(&self.last_frame) = Some(Instant::now());
     }
 
@@ -171,15 +151,8 @@ impl History {
             self.begin(publication.snapshot());
         } else {
             self.count(publication);
-            let changes = publication.changes().map(|(version, event)| {
-                let version = self.number(version);
-                // The log keeps what was there before, too, which is in no store any more.
-                let before = match event {
-                    Event::Updated { old, .. } => weight(old),
-                    Event::Added { .. } | Event::Deleted(_) => 0,
-                };
-                (version, change(version, event), before + weight(event.object()))
-            });
+            let changes = publication.changes();
+            let changes = changes.map(|(version, event)| change(self.number(version), event));
             let published = Published {
                 kind: publication.kind(),
                 version: self.number(publication.version()),
@@ -188,12 +161,12 @@ impl History {
             if published.is_restart() {
                 self.floor.store(0, Ordering::Release);
             }
-            let mut recorded = lock(&self.log);
-            match &mut recorded.log {
-                Some(log) => published.append_to(log),
-                None => recorded.early.push(published),
+            let mut early = lock(&self.early);
+            match &mut *early {
+                None => published.append_to(&self.watch_cache),
+                Some(early) => early.push(published),
             }
-            drop(recorded);
+            drop(early);
             *lock(&self.last_frame) = Some(Instant::now());
         }
         self.published.send_replace(());
@@ -229,14 +202,14 @@ impl Published {
         }
     }
 
-    fn append_to(self, log: &mut Log) {
+    fn append_to(self, cache: &WatchCache<Cached>) {
         let Self { kind, version, changes } = self;
         match kind {
-            PublicationKind::Relist { history_changed: false } => log.relist(version, changes),
+            PublicationKind::Relist { history_changed: false } => cache.relist(version, changes),
             PublicationKind::Relist { history_changed: true } | PublicationKind::Cleared => {
-                log.restart(version);
+                cache.restart(version);
             }
-            PublicationKind::Changes | PublicationKind::FirstList => log.push(version, changes),
+            PublicationKind::Changes | PublicationKind::FirstList => cache.push(version, changes),
         }
     }
 }
@@ -258,6 +231,7 @@ pub(crate) struct Recorder(pub(crate) Arc<History>);
 impl Drop for Recorder {
     fn drop(&mut self) {
         self.0.has_ended.store(true, Ordering::Release);
+        self.0.watch_cache.close();
         self.0.published.send_replace(());
     }
 }

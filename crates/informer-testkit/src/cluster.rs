@@ -19,7 +19,6 @@ mod state;
 mod write;
 
 pub use collection::ClusterSnapshot;
-pub use read::ClusterFeed;
 
 pub(crate) use patch::PatchKind;
 pub(crate) use state::mix;
@@ -73,7 +72,7 @@ pub struct Cluster {
 
 struct Shared {
     state: Mutex<State>,
-    /// The newest version; wakes the feeds.
+    /// The newest version; wakes those who wait for one.
     version: watch::Sender<u64>,
 }
 
@@ -361,12 +360,13 @@ impl Cluster {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state and wakes the feeds once.
+    /// Changes the state and wakes those who wait for a version once.
     fn write<T>(&self, change: impl FnOnce(&mut State) -> Result<T, Status>) -> Result<T, Status> {
         let mut state = self.lock();
         let before = (state.version, Arc::clone(&state.resources));
         let result = change(&mut state);
         if state.version != before.0 || !Arc::ptr_eq(&state.resources, &before.1) {
+            state.tell_version();
             self.shared.version.send_replace(state.version);
         }
         result

@@ -64,7 +64,7 @@ mod server;
 mod wire;
 
 pub use auth::Auth;
-pub use cluster::{Checkpoint, Cluster, ClusterFeed, ClusterOptions, ClusterSnapshot, Write};
+pub use cluster::{Checkpoint, Cluster, ClusterOptions, ClusterSnapshot, Write};
 pub use faults::{Cut, Fault, FaultHandle, Faults};
 pub use k8s_serve::{
     Body, BodyError, Cause, Details, ProtobufSupport, ReadOptions, Resource, Status, Verb,

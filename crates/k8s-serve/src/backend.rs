@@ -14,6 +14,7 @@ use crate::resource::Resource;
 use crate::route::{DiscoveryPath, ResourcePath};
 use crate::status::Status;
 use crate::table::Columns;
+use crate::watch_cache::{Interest, Watcher};
 
 /// The source of everything that a [`ReadSide`](crate::ReadSide) answers.
 ///
@@ -29,8 +30,6 @@ pub trait Backend: Clone + Send + Sync + 'static {
     type Object: Object;
     /// Its snapshots.
     type Snapshot: Snapshot<Object = Self::Object>;
-    /// Its feeds.
-    type Feed: Feed<Object = Self::Object>;
 
     /// The document of discovery at a path, or the resources from which it is written.
     ///
@@ -94,15 +93,32 @@ pub trait Backend: Clone + Send + Sync + 'static {
         Timestamp::now()
     }
 
-    /// The changes of the collection after a version, which may lie in the future.
+    /// A watcher of the changes of the collection after a version, which may lie in the future:
+    /// that of the collection's [`WatchCache`](crate::watch_cache::WatchCache).
     ///
     /// # Errors
     /// [`ReadError::Expired`] if the version is no longer known, the others at any time.
-    fn feed(
+    fn watch(
         &self,
         resource: &Resource,
         after: u64,
-    ) -> impl Future<Output = Result<Self::Feed, ReadError>> + Send;
+        interest: &Arc<Interest>,
+    ) -> impl Future<Output = Result<Watcher<Self::Object>, ReadError>> + Send;
+
+    /// Resolves when a watch that is open has to end, other than by what becomes of the collection.
+    /// Default: never.
+    fn watch_end(self) -> impl Future<Output = WatchEnd> + Send {
+        future::pending()
+    }
+}
+
+/// How a backend ends a watch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WatchEnd {
+    /// The stream ends: the client goes on elsewhere, from where it stands.
+    Closed,
+    /// A failure is sent as the last event.
+    Refused(Box<Status>),
 }
 
 /// The answer to a request for a document of discovery.
@@ -170,51 +186,6 @@ pub trait Snapshot: Clone + Send + Sync + 'static {
 
     /// How many objects, of one namespace or of all, come after a key.
     fn remaining(&self, namespace: Option<&str>, after: &ObjectKey) -> usize;
-}
-
-/// The changes of a collection, from a version on.
-pub trait Feed: Send + 'static {
-    /// The objects that change.
-    type Object: Object;
-
-    /// Waits for changes and returns them in order.
-    ///
-    /// # Errors
-    /// If there will be none any more.
-    ///
-    /// # Cancel safety
-    /// Must be cancel safe: dropping the future loses no change.
-    fn next(&mut self) -> impl Future<Output = Result<Vec<Change<Self::Object>>, FeedEnd>> + Send;
-
-    /// The version up to which all changes have been returned; `None` while that lies in the
-    /// future.
-    fn progress(&self) -> Option<u64>;
-
-    /// A version at which a watch that takes bookmarks wants one at once, behind the changes that
-    /// were returned last, which may then be none: the versions of these are no place to start
-    /// from. See [`log`](crate::log#relists). Taken by the call. Default: there is none.
-    fn take_mark(&mut self) -> Option<u64> {
-        None
-    }
-}
-
-/// Why a feed ends.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum FeedEnd {
-    /// Changes that it has not returned are no longer known: it was read too slowly, or the
-    /// history has changed.
-    #[error("changes that were not read are no longer known, the newest version is {current}")]
-    Expired {
-        /// The newest version.
-        current: u64,
-    },
-    /// The resource is gone, or the server is.
-    #[error("the feed is closed")]
-    Closed,
-    /// A failure that is sent as the last event.
-    #[error(transparent)]
-    Refused(#[from] Box<Status>),
 }
 
 /// One change of one object.

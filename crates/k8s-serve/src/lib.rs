@@ -1,11 +1,11 @@
 //! The read side of the Kubernetes API — discovery, get, list, watch — over anything that has
-//! snapshots and a feed of changes.
+//! snapshots and tells what changes.
 //!
 //! [`ReadSide`] turns requests into responses as a kube-apiserver would. It knows nothing of
 //! sockets, of writes, of who may read what, or of how objects are kept: a [`Backend`] gives it the
-//! resources, ordered [`Snapshot`]s of a collection at a version, and [`Feed`]s of what changed
-//! after one. An [`Object`] is its bytes, in JSON or in protobuf; the read side writes it in the
-//! form that a client accepts.
+//! resources, ordered [`Snapshot`]s of a collection at a version, and watchers of the
+//! [`WatchCache`](watch_cache::WatchCache) that it feeds with what changes. An [`Object`] is its
+//! bytes, in JSON or in protobuf; the read side writes it in the form that a client accepts.
 //!
 //! Versions are numbers here, as those of a kube-apiserver are.
 
@@ -37,12 +37,13 @@ mod status;
 pub mod table;
 mod token;
 mod watch;
+pub mod watch_cache;
 pub mod websocket;
 mod writer;
 
 pub use accept::Negotiated;
 pub use answer::{Body, BodyError};
-pub use backend::{At, Backend, Change, Discovery, Feed, FeedEnd, ReadError, Snapshot};
+pub use backend::{At, Backend, Change, Discovery, ReadError, Snapshot, WatchEnd};
 pub use compress::compress;
 pub use form::Form;
 pub use object::{Object, WriteError};

@@ -20,16 +20,16 @@
 //!
 //! # Examples
 //! ```
-//! use k8s_serve::log::ChangeLog;
+//! use k8s_serve::log::{ChangeLog, Room};
 //!
 //! let mut log = ChangeLog::new(10, 1 << 20);
 //! log.push(13, [(11, "a created", 100), (13, "a changed", 100)]);
 //! let mut cursor = log.cursor(11)?;
-//! assert_eq!(log.read(&mut cursor, 100)?.changes, [&"a changed"]);
+//! assert_eq!(log.read(&mut cursor, Room::ALL)?.changes, [&"a changed"]);
 //! assert_eq!(cursor.progress(), Some(13));
 //!
 //! log.relist(20, [(17, "b created", 100), (13, "a deleted", 100)]);
-//! let batch = log.read(&mut cursor, 100)?;
+//! let batch = log.read(&mut cursor, Room::ALL)?;
 //! assert_eq!(batch.changes, [&"a deleted", &"b created"]);
 //! assert_eq!(batch.mark, Some(20));
 //! assert!(log.cursor(15).is_err());
@@ -41,8 +41,8 @@ mod tests;
 
 use std::collections::VecDeque;
 
-/// What an entry weighs beside its change, in bytes.
-const OVERHEAD: usize = 64;
+/// What the mark of a gap weighs.
+const MARK_WEIGHT: usize = 64;
 
 /// The changes of one collection, the oldest of which are dropped when they weigh too much.
 #[derive(Debug)]
@@ -84,12 +84,21 @@ pub struct Cursor {
 
 /// What a cursor is given at once.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Batch<'a, T> {
+pub struct Batch<C> {
     /// Changes, in order.
-    pub changes: Vec<&'a T>,
+    pub changes: Vec<C>,
     /// They end with a gap that leads to this version. A watch that takes bookmarks wants one now:
     /// the versions of the last changes are no place to start from.
     pub mark: Option<u64>,
+}
+
+/// How much is taken at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Changes.
+    pub changes: usize,
+    /// What they may weigh together; one is taken whatever it weighs.
+    pub weight: usize,
 }
 
 /// The log does not have what a watch asks for.
@@ -100,9 +109,18 @@ pub struct Expired {
     pub current: u64,
 }
 
+/// An entry that was of interest to a watch, and is no longer there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Dropped {
+    /// The number behind it.
+    pub(crate) next: u64,
+    /// A watch that started at a lower version was to be given it.
+    pub(crate) until: u64,
+}
+
 impl<T> ChangeLog<T> {
     /// An empty log that begins at `version`. It drops the oldest changes when all of them weigh
-    /// more than `limit`, in bytes.
+    /// more than `limit`.
     #[must_use]
     pub fn new(version: u64, limit: usize) -> Self {
         Self {
@@ -122,21 +140,21 @@ impl<T> ChangeLog<T> {
         self.version
     }
 
-    /// What the changes weigh, in bytes.
+    /// What the changes weigh.
     #[must_use]
     pub fn weight(&self) -> usize {
         self.weight
     }
 
-    /// Appends the changes of a watch, each with its version and its weight in bytes, in the order
-    /// of their versions. The log is then complete up to `version`: that of a bookmark, or of the
-    /// last change.
+    /// Appends the changes of a watch, each with its version and its weight, in the order of their
+    /// versions. The log is then complete up to `version`: that of a bookmark, or of the last
+    /// change.
     pub fn push(&mut self, version: u64, changes: impl IntoIterator<Item = (u64, T, usize)>) {
         for (until, change, weight) in changes {
             self.append(Entry { until, gap: None, change: Some(change), weight });
         }
         self.version = self.version.max(version);
-        self.trim();
+        self.trim(0);
     }
 
     /// Appends what a new list at `version` showed to have changed since the log's version, in any
@@ -150,11 +168,11 @@ impl<T> ChangeLog<T> {
         let mut changes: Vec<_> = changes.into_iter().collect();
         changes.sort_by_key(|(version, ..)| *version);
         let changes = changes.into_iter().map(|(_, change, weight)| (Some(change), weight));
-        for (change, weight) in changes.chain([(None, 0)]) {
+        for (change, weight) in changes.chain([(None, MARK_WEIGHT)]) {
             self.append(Entry { until: version, gap: Some(before), change, weight });
         }
         self.version = version;
-        self.trim();
+        self.trim(0);
     }
 
     /// Begins another history at `version`: versions before and after do not compare. All cursors
@@ -181,38 +199,106 @@ impl<T> ChangeLog<T> {
         Ok(Cursor { history: self.history, start: version, next: self.first + at as u64, progress })
     }
 
-    /// Takes up to `limit` entries, and moves the cursor behind them. An empty batch without a mark
+    /// Takes what there is room for, and moves the cursor behind it. An empty batch without a mark
     /// means that there is nothing new.
     ///
     /// # Errors
     /// If the cursor was too slow, waited for a version that lies within a gap, or belongs to
     /// another history.
-    pub fn read(&self, cursor: &mut Cursor, limit: usize) -> Result<Batch<'_, T>, Expired> {
-        let is_lost = cursor.next < self.first && cursor.start < self.floor;
+    pub fn read(&self, cursor: &mut Cursor, room: Room) -> Result<Batch<&T>, Expired> {
+        let dropped = Dropped { next: self.first, until: self.floor };
+        let from = cursor.next.max(self.first);
+        let batch = self.read_of(cursor, dropped, (from..self.end()).map(|it| (it, ())), room)?;
+        let changes = batch.changes.into_iter().map(|((), change)| change).collect();
+        Ok(Batch { changes, mark: batch.mark })
+    }
+
+    /// As [`read`](Self::read), for a watch that only some entries are of interest to: `numbers`
+    /// has those that the cursor has not been given, and something of each; `dropped` is the last
+    /// of interest that is no longer there.
+    pub(crate) fn read_of<K>(
+        &self,
+        cursor: &mut Cursor,
+        dropped: Dropped,
+        numbers: impl Iterator<Item = (u64, K)>,
+        room: Room,
+    ) -> Result<Batch<(K, &T)>, Expired> {
+        let is_lost = cursor.next < dropped.next && cursor.start < dropped.until;
         if is_lost || cursor.history != self.history {
             return Err(self.expired());
         }
-        let at = cursor.next.saturating_sub(self.first);
-        let mut at = usize::try_from(at).unwrap_or(usize::MAX);
         let mut batch = Batch { changes: Vec::new(), mark: None };
-        while let Some(entry) = self.entries.get(at) {
+        let (mut next, mut weight) = (cursor.next, 0);
+        for (number, of) in numbers {
+            let Some(entry) = self.entry(number) else { continue };
             if entry.hides(cursor.start) {
                 return Err(self.expired());
             }
-            if batch.mark.is_some() || batch.changes.len() >= limit {
-                break;
+            let is_full = batch.changes.len() >= room.changes || weight >= room.weight;
+            if batch.mark.is_some() || is_full {
+                return Ok(self.moved(cursor, next, batch));
             }
-            at += 1;
+            next = number + 1;
             if entry.until > cursor.start {
+                weight += entry.weight;
                 match &entry.change {
-                    Some(change) => batch.changes.push(change),
+                    Some(change) => batch.changes.push((of, change)),
                     None => batch.mark = Some(entry.until),
                 }
             }
         }
-        cursor.next = self.first + at as u64;
+        // What lies behind the last is of no interest.
+        let next = if batch.mark.is_some() { next } else { self.end() };
+        Ok(self.moved(cursor, next, batch))
+    }
+
+    /// The number that the next entry gets.
+    pub(crate) fn end(&self) -> u64 {
+        self.first + self.entries.len() as u64
+    }
+
+    /// The number of the first entry.
+    pub(crate) fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// The last entry from a number on that is no longer there, as if it were of interest to all.
+    pub(crate) fn dropped_from(&self, number: u64) -> Option<Dropped> {
+        (number < self.first).then_some(Dropped { next: self.first, until: self.floor })
+    }
+
+    /// The entries from a number on: their numbers, the versions below which a watch that starts is
+    /// given them, and the changes; none for the marks.
+    pub(crate) fn entries_from(
+        &self,
+        number: u64,
+    ) -> impl DoubleEndedIterator<Item = (u64, u64, Option<&T>)> {
+        let numbers = number.max(self.first)..self.end();
+        numbers.filter_map(|number| {
+            let entry = self.entry(number)?;
+            Some((number, entry.until, entry.change.as_ref()))
+        })
+    }
+
+    /// Drops the oldest changes until there is room for so much beside them.
+    pub(crate) fn trim(&mut self, beside: usize) {
+        while self.weight + beside > self.limit {
+            let Some(entry) = self.entries.pop_front() else { break };
+            self.weight -= entry.weight;
+            self.first += 1;
+            self.floor = self.floor.max(entry.until);
+        }
+    }
+
+    fn moved<C>(&self, cursor: &mut Cursor, next: u64, batch: Batch<C>) -> Batch<C> {
+        cursor.next = next;
+        let at = usize::try_from(next.saturating_sub(self.first)).unwrap_or(usize::MAX);
         cursor.progress = self.progress(at).filter(|version| *version >= cursor.start);
-        Ok(batch)
+        batch
+    }
+
+    fn entry(&self, number: u64) -> Option<&Entry<T>> {
+        self.entries.get(usize::try_from(number.checked_sub(self.first)?).ok()?)
     }
 
     /// What a cursor at this place has been given completely. Entries that end at one version
@@ -227,22 +313,18 @@ impl<T> ChangeLog<T> {
     }
 
     fn append(&mut self, entry: Entry<T>) {
-        self.weight += entry.weight + OVERHEAD;
+        self.weight += entry.weight;
         self.entries.push_back(entry);
-    }
-
-    fn trim(&mut self) {
-        while self.weight > self.limit {
-            let Some(entry) = self.entries.pop_front() else { break };
-            self.weight -= entry.weight + OVERHEAD;
-            self.first += 1;
-            self.floor = self.floor.max(entry.until);
-        }
     }
 
     fn expired(&self) -> Expired {
         Expired { current: self.version }
     }
+}
+
+impl Room {
+    /// For everything.
+    pub const ALL: Self = Self { changes: usize::MAX, weight: usize::MAX };
 }
 
 impl<T> Entry<T> {
@@ -258,5 +340,10 @@ impl Cursor {
     #[must_use]
     pub fn progress(&self) -> Option<u64> {
         self.progress
+    }
+
+    /// The number of the next entry that it has not been given.
+    pub(crate) fn next(&self) -> u64 {
+        self.next
     }
 }

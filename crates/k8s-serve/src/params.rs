@@ -1,5 +1,6 @@
 //! The query of a list or watch, and what contradicts itself in it.
 
+use std::borrow::Cow;
 use std::num::{IntErrorKind, ParseIntError};
 use std::time::Duration;
 
@@ -303,6 +304,25 @@ pub struct Selectors {
 }
 
 impl Selectors {
+    /// They select every object.
+    pub(crate) fn everything(resource: &Resource) -> Self {
+        let (labels, fields) = (LabelSelector::default(), FieldSelector::default());
+        Self { labels, fields, selectable: resource.fields() }
+    }
+
+    pub(crate) fn labels(&self) -> &LabelSelector {
+        &self.labels
+    }
+
+    pub(crate) fn fields(&self) -> &FieldSelector {
+        &self.fields
+    }
+
+    /// The value of a field as it is compared.
+    pub(crate) fn field<'o>(&self, field: &str, object: &'o impl Object) -> Cow<'o, str> {
+        self.selectable.value(field, |path| Some(object.field(path)))
+    }
+
     pub(crate) fn are_everything(&self) -> bool {
         self.labels.is_everything() && self.fields.is_everything()
     }
@@ -310,8 +330,7 @@ impl Selectors {
     /// Whether both select the object.
     #[must_use]
     pub fn select(&self, object: &impl Object) -> bool {
-        let value =
-            |label: &str| Some(self.selectable.value(label, |path| Some(object.field(path))));
+        let value = |field: &str| Some(self.field(field, object));
         (self.labels.is_everything() || self.labels.matches(|key| object.label(key)))
             && (self.fields.is_everything() || self.fields.matches(value))
     }

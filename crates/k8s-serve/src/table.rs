@@ -136,6 +136,19 @@ enum Source {
     Custom(Arc<Custom>),
 }
 
+/// Equal are those of one built-in kind, and those that were read of equal definitions.
+impl PartialEq for Columns {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Source::BuiltIn(one), Source::BuiltIn(other)) => std::ptr::eq(*one, *other),
+            (Source::Custom(one), Source::Custom(other)) => one == other,
+            (Source::BuiltIn(_), Source::Custom(_)) | (Source::Custom(_), Source::BuiltIn(_)) => {
+                false
+            }
+        }
+    }
+}
+
 impl Columns {
     /// The columns of a built-in kind, of whatever version. Name and creation time are those of
     /// built-in kinds without columns of their own, and of anything else.

@@ -1,5 +1,6 @@
 //! WATCH: events from a version on, one JSON object per line, or one frame of protobuf each.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,18 +9,19 @@ use futures_util::stream;
 use http::{HeaderMap, Response};
 use informer_core::ObjectKey;
 use informer_core::wire::MediaType;
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep};
 
 use crate::accept::Served;
 use crate::answer::{Body, BodyError, failed_watch, stream_response, stream_type};
-use crate::backend::{Backend, Change, Feed, FeedEnd, ReadError, Snapshot};
+use crate::backend::{Backend, ReadError, Snapshot, WatchEnd};
 use crate::object::{Object, WriteError};
 use crate::options::WatchListSupport;
-use crate::params::{Parameters, Selectors, WatchWant};
+use crate::params::{Parameters, WatchWant};
 use crate::read::{Failure, Miss, ReadSide};
 use crate::resource::Resource;
 use crate::status::Status;
-use crate::writer::{Event, Writer, error_event};
+use crate::watch_cache::{Ended, EventType, Events, Interest, Logged, Watcher};
+use crate::writer::{Writer, error_event};
 
 /// How long before its timeout a watch gets a last bookmark.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
@@ -46,10 +48,11 @@ impl<B: Backend> ReadSide<B> {
         }
         let want = parameters.watch_want()?;
         let selectors = parameters.selectors(resource)?;
+        let interest = Arc::new(Interest::new(resource, namespace, selectors));
         let form = negotiated.object(&parameters)?;
         let started = Instant::now();
         let timeout = parameters.timeout().unwrap_or_else(|| self.options().default_watch_timeout);
-        let (feed, phase) = match self.open(resource, want).await {
+        let (watcher, phase) = match self.open(resource, want, &interest).await {
             Ok(opened) => opened,
             // An API server has answered by then.
             Err(Failure { status, miss: Some(miss @ (Miss::Ahead | Miss::Expired)) }) => {
@@ -64,11 +67,10 @@ impl<B: Backend> ReadSide<B> {
         let watch = Watch {
             backend: self.backend().clone(),
             writer: self.writer(resource, form).await?,
-            namespace: namespace.map(str::to_owned),
             media: form.media(),
-            selectors,
-            feed,
+            watcher,
             phase,
+            is_first: true,
             bookmarks: parameters.bookmarks.then(|| Bookmarks {
                 interval: self.options().bookmark_interval,
                 next: started + self.options().bookmark_interval,
@@ -76,6 +78,8 @@ impl<B: Backend> ReadSide<B> {
                 marks_initial_end: self.options().watch_list == WatchListSupport::Served,
             }),
             deadline,
+            alarm: Box::pin(tokio::time::sleep_until(deadline)),
+            end: Box::pin(self.backend().clone().watch_end()),
         };
         Ok(stream_response(
             stream_type(form.media()),
@@ -86,25 +90,27 @@ impl<B: Backend> ReadSide<B> {
         ))
     }
 
-    /// The feed and what comes before it.
+    /// The watcher, and what comes before its changes.
     async fn open(
         &self,
         resource: &Resource,
         want: WatchWant,
-    ) -> Result<(B::Feed, Phase<B::Snapshot>), Failure> {
+        interest: &Arc<Interest>,
+    ) -> Result<(Watcher<B::Object>, Phase<B::Snapshot>), Failure> {
         let (after, phase) = match want {
             WatchWant::Everything { reached, at } => {
                 if let Some(version) = reached {
                     self.wait_for(resource, version).await?;
                 }
                 let snapshot = self.snapshot(resource, at).await?;
-                (snapshot.version(), Phase::Initial { snapshot, after: None })
+                let interest = Arc::clone(interest);
+                (snapshot.version(), Phase::Initial { snapshot, interest, after: None })
             }
             WatchWant::Now => (self.backend().version(resource).await?, Phase::Changes),
             WatchWant::After(version) => (version, Phase::Changes),
         };
-        match self.backend().feed(resource, after).await {
-            Ok(feed) => Ok((feed, phase)),
+        match self.backend().watch(resource, after, interest).await {
+            Ok(watcher) => Ok((watcher, phase)),
             Err(ReadError::Expired { current }) => {
                 Err(Failure { status: too_old(after, current), miss: Some(Miss::Expired) })
             }
@@ -116,19 +122,24 @@ impl<B: Backend> ReadSide<B> {
 struct Watch<B: Backend> {
     backend: B,
     writer: Writer,
-    namespace: Option<String>,
     media: MediaType,
-    selectors: Selectors,
-    feed: B::Feed,
+    watcher: Watcher<B::Object>,
     phase: Phase<B::Snapshot>,
+    /// Whether nothing has been sent.
+    is_first: bool,
     bookmarks: Option<Bookmarks>,
     deadline: Instant,
+    /// At the next bookmark or the deadline.
+    alarm: Pin<Box<Sleep>>,
+    /// When the backend ends the watch.
+    end: Pin<Box<dyn Future<Output = WatchEnd> + Send>>,
 }
 
 enum Phase<S> {
     /// The whole collection first.
     Initial {
         snapshot: S,
+        interest: Arc<Interest>,
         after: Option<ObjectKey>,
     },
     Changes,
@@ -143,11 +154,26 @@ struct Bookmarks {
     marks_initial_end: bool,
 }
 
+/// What a watch waits for.
+enum Woken<O> {
+    Changes(Result<Events<O>, Ended>),
+    End(WatchEnd),
+    Alarm,
+}
+
+/// What is sent at once.
+#[derive(Default)]
+struct Chunk {
+    /// One event that others send, too; not copied if it is the only one.
+    shared: Bytes,
+    own: Vec<u8>,
+}
+
 impl<B: Backend> Watch<B> {
     /// The next events; `None` ends the stream.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            let mut out = Vec::new();
+            let mut out = Chunk::default();
             let written = match &mut self.phase {
                 Phase::Ended => return None,
                 _ if Instant::now() >= self.deadline => return None,
@@ -157,16 +183,19 @@ impl<B: Backend> Watch<B> {
             if let Err(error) = written {
                 self.end(&mut out, &error.into());
             }
-            if !out.is_empty() {
-                return Some(out.into());
+            match out.into_bytes() {
+                // Nothing selected in a part of the collection: others have their turn.
+                None => tokio::task::yield_now().await,
+                Some(bytes) => return Some(bytes),
             }
         }
     }
 
     /// The next of the initial objects, or the bookmark behind them.
-    fn initial(&mut self, out: &mut Vec<u8>) -> Result<(), WriteError> {
-        let Phase::Initial { snapshot, after } = &mut self.phase else { return Ok(()) };
-        let objects = snapshot.page(self.namespace.as_deref(), after.as_ref(), STEP);
+    fn initial(&mut self, out: &mut Chunk) -> Result<(), WriteError> {
+        let Phase::Initial { snapshot, interest, after } = &mut self.phase else { return Ok(()) };
+        let objects = snapshot.page(interest.namespace(), after.as_ref(), STEP);
+        let interest = Arc::clone(interest);
         match objects.last() {
             Some(last) => *after = Some(last.key().clone()),
             None => {
@@ -177,59 +206,63 @@ impl<B: Backend> Watch<B> {
                 }
             }
         }
-        for object in &objects {
-            if self.selects(object) {
-                self.event(out, Event::Added, object, None)?;
-            }
+        for object in objects.iter().filter(|object| interest.selects(*object)) {
+            self.event(out.own(), (EventType::Added, object), None)?;
         }
         Ok(())
     }
 
     /// Waits for changes, the next bookmark or the end.
-    async fn wait(&mut self, out: &mut Vec<u8>) -> Result<(), WriteError> {
+    async fn wait(&mut self, out: &mut Chunk) -> Result<(), WriteError> {
         let alarm = self.bookmarks.as_ref().map_or(self.deadline, |bookmarks| {
             bookmarks
                 .last
                 .map_or(bookmarks.next, |last| last.min(bookmarks.next))
                 .min(self.deadline)
         });
-        // A busy feed delays nothing.
+        // A busy collection delays nothing.
         if Instant::now() >= alarm {
             self.alarm(out);
             return Ok(());
         }
-        let changes = tokio::select! {
+        if self.alarm.deadline() != alarm {
+            self.alarm.as_mut().reset(alarm);
+        }
+        let woken = tokio::select! {
             biased;
-            changes = self.feed.next() => Some(changes),
-            () = tokio::time::sleep_until(alarm) => None,
+            changes = self.watcher.next() => Woken::Changes(changes),
+            end = &mut self.end => Woken::End(end),
+            () = &mut self.alarm => Woken::Alarm,
         };
-        match changes {
-            Some(Ok(changes)) => {
-                for change in &changes {
-                    self.change(out, change)?;
+        match woken {
+            Woken::Changes(Ok(events)) => {
+                for (event, logged) in &events.changes {
+                    self.change(out, *event, logged)?;
                 }
-                if let Some(version) = self.feed.take_mark().filter(|_| self.bookmarks.is_some()) {
+                if let Some(version) = events.mark.filter(|_| self.bookmarks.is_some()) {
                     self.bookmark(out, version, false);
                 }
             }
-            Some(Err(FeedEnd::Expired { current })) => {
-                let status = too_old(self.feed.progress().unwrap_or(0), current);
+            Woken::Changes(Err(Ended::Expired(expired))) => {
+                let status = too_old(self.watcher.progress().unwrap_or(0), expired.current);
                 self.end(out, &status);
             }
-            Some(Err(FeedEnd::Refused(status))) => self.end(out, &status),
-            Some(Err(FeedEnd::Closed)) => self.phase = Phase::Ended,
-            None => self.alarm(out),
+            Woken::End(WatchEnd::Refused(status)) => self.end(out, &status),
+            Woken::Changes(Err(Ended::Closed)) | Woken::End(WatchEnd::Closed) => {
+                self.phase = Phase::Ended;
+            }
+            Woken::Alarm => self.alarm(out),
         }
         Ok(())
     }
 
     /// Ends the stream with an error.
-    fn end(&mut self, out: &mut Vec<u8>, status: &Status) {
+    fn end(&mut self, out: &mut Chunk, status: &Status) {
         self.phase = Phase::Ended;
-        out.extend_from_slice(&error_event(status, self.media));
+        out.own().extend_from_slice(&error_event(status, self.media));
     }
 
-    fn alarm(&mut self, out: &mut Vec<u8>) {
+    fn alarm(&mut self, out: &mut Chunk) {
         let now = Instant::now();
         if now >= self.deadline {
             self.phase = Phase::Ended;
@@ -240,40 +273,74 @@ impl<B: Backend> Watch<B> {
         if bookmarks.next <= now {
             bookmarks.next = now + bookmarks.interval;
         }
-        if let Some(version) = self.feed.progress() {
+        if let Some(version) = self.watcher.progress() {
             self.bookmark(out, version, false);
         }
     }
 
-    /// Objects enter and leave a selection as they are labelled: what counts is whether they were
-    /// and are selected. One that left is sent as it last was, at the version at which it left.
-    fn change(&mut self, out: &mut Vec<u8>, change: &Change<B::Object>) -> Result<(), WriteError> {
-        let selected = |object: &&B::Object| self.selects(object);
-        match (change.before.as_ref().filter(selected), change.after.as_ref().filter(selected)) {
-            (None, Some(object)) => self.event(out, Event::Added, object, None),
-            (Some(_), Some(object)) => self.event(out, Event::Modified, object, None),
-            (Some(object), None) => self.event(out, Event::Deleted, object, Some(change.version)),
-            (None, None) => Ok(()),
+    /// An object that left a selection is sent as it last was, at the version at which it left.
+    fn change(
+        &mut self,
+        out: &mut Chunk,
+        event: EventType,
+        logged: &Logged<B::Object>,
+    ) -> Result<(), WriteError> {
+        let change = logged.change();
+        let (object, version) = match event {
+            EventType::Added | EventType::Modified => (&change.after, None),
+            EventType::Deleted => (&change.before, Some(change.version)),
+        };
+        let Some(object) = object else { return Ok(()) };
+        if self.is_first && self.writer.table().is_some() {
+            // With the columns, which others do not want.
+            return self.event(out.own(), (event, object), version);
         }
-    }
-
-    fn selects(&self, object: &B::Object) -> bool {
-        self.namespace.as_deref().is_none_or(|namespace| object.key().namespace() == namespace)
-            && self.selectors.select(object)
+        let now = self.backend.now();
+        let bytes = logged.encoded(event, self.writer.rendering(), || {
+            let mut bytes = Vec::with_capacity(2 * object.wire().bytes.len() + 128);
+            self.writer.event(&mut bytes, (event, object), version, false, now)?;
+            Ok(bytes.into())
+        })?;
+        self.is_first = false;
+        out.push(bytes);
+        Ok(())
     }
 
     fn event(
         &mut self,
         out: &mut Vec<u8>,
-        event: Event,
-        object: &B::Object,
+        event: (EventType, &B::Object),
         version: Option<u64>,
     ) -> Result<(), WriteError> {
-        self.writer.event(out, event, object, version, self.backend.now())
+        let is_first = std::mem::take(&mut self.is_first);
+        self.writer.event(out, event, version, is_first, self.backend.now())
     }
 
-    fn bookmark(&mut self, out: &mut Vec<u8>, version: u64, ends_initial_events: bool) {
-        self.writer.bookmark(out, version, ends_initial_events, self.backend.now());
+    fn bookmark(&mut self, out: &mut Chunk, version: u64, ends_initial_events: bool) {
+        let (is_first, now) = (std::mem::take(&mut self.is_first), self.backend.now());
+        self.writer.bookmark(out.own(), version, ends_initial_events, is_first, now);
+    }
+}
+
+impl Chunk {
+    /// Appends an event that others send, too.
+    fn push(&mut self, event: Bytes) {
+        match self.shared.is_empty() && self.own.is_empty() {
+            true => self.shared = event,
+            false => self.own().extend_from_slice(&event),
+        }
+    }
+
+    /// Where to append more.
+    fn own(&mut self) -> &mut Vec<u8> {
+        let shared = std::mem::take(&mut self.shared);
+        self.own.extend_from_slice(&shared);
+        &mut self.own
+    }
+
+    fn into_bytes(self) -> Option<Bytes> {
+        let bytes = if self.own.is_empty() { self.shared } else { self.own.into() };
+        Some(bytes).filter(|bytes| !bytes.is_empty())
     }
 }
 

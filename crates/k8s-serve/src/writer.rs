@@ -15,6 +15,7 @@ use crate::object::{Object, WriteError};
 use crate::resource::Resource;
 use crate::status::Status;
 use crate::table::Columns;
+use crate::watch_cache::EventType;
 use crate::{json, protobuf};
 
 use table::TableWriter;
@@ -25,6 +26,7 @@ mod table;
 pub(crate) struct Writer {
     resource: Arc<Resource>,
     kind: WriterKind,
+    rendering: Rendering,
     /// The start of an object in JSON: brace, `kind` and `apiVersion`, comma.
     types: String,
 }
@@ -36,39 +38,33 @@ enum WriterKind {
     Protobuf { part: Part, object: Kind },
 }
 
-/// The type of a watch event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Event {
-    Added,
-    Modified,
-    Deleted,
-}
-
-impl Event {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Added => "ADDED",
-            Self::Modified => "MODIFIED",
-            Self::Deleted => "DELETED",
-        }
-    }
+/// What the bytes of an event depend on, besides the object.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Rendering {
+    api_version: Arc<str>,
+    form: Form,
+    columns: Option<Columns>,
 }
 
 impl Writer {
     /// A writer; `columns` are those of tables.
     pub(crate) fn new(resource: Arc<Resource>, form: Form, columns: Option<Columns>) -> Self {
+        let api_version = resource.api_version();
+        let rendering = Rendering { api_version: api_version.as_str().into(), form, columns };
         let kind = match form.0 {
             FormKind::Json(Shape::Full) => WriterKind::Full,
             FormKind::Json(Shape::Metadata(version)) => WriterKind::Metadata(version),
             FormKind::Json(Shape::Table(version, include)) => {
-                let columns =
-                    columns.unwrap_or_else(|| Columns::of_kind(&resource.group, &resource.kind));
+                let columns = rendering
+                    .columns
+                    .clone()
+                    .unwrap_or_else(|| Columns::of_kind(&resource.group, &resource.kind));
                 WriterKind::Table(TableWriter::new(columns, version, include))
             }
             FormKind::Protobuf { part, object, .. } => WriterKind::Protobuf { part, object },
         };
-        let types = prefix(&resource.api_version(), &resource.kind, resource.custom);
-        Self { resource, kind, types }
+        let types = prefix(&api_version, &resource.kind, resource.custom);
+        Self { resource, kind, rendering, types }
     }
 
     pub(crate) fn resource(&self) -> &Resource {
@@ -97,53 +93,49 @@ impl Writer {
         }
     }
 
+    /// What the bytes of events depend on.
+    pub(crate) fn rendering(&self) -> &Rendering {
+        &self.rendering
+    }
+
     /// Appends an event of a watch; an object that is deleted is as it was, at a later version.
+    /// Tables have the columns in the first event only: `is_first`.
     pub(crate) fn event(
-        &mut self,
+        &self,
         out: &mut Vec<u8>,
-        event: Event,
-        object: &impl Object,
+        (event, object): (EventType, &impl Object),
         version: Option<u64>,
+        is_first: bool,
         now: Timestamp,
     ) -> Result<(), WriteError> {
-        let this = &*self;
-        wrap(out, event.as_str(), this.media(), |out| match &this.kind {
+        wrap(out, event.as_str(), self.media(), |out| match &self.kind {
             WriterKind::Table(table) => {
                 let (shown, mut buffer) = (version.unwrap_or_else(|| object.version()), Vec::new());
                 let wire = at_version(object.wire(), version, &mut buffer)?;
-                table.whole(out, this, wire, shown, table.has_headers, now)
+                table.whole(out, self, wire, shown, is_first, now)
             }
-            _ => this.plain(out, object, version),
-        })?;
-        self.after_event();
-        Ok(())
+            _ => self.plain(out, object, version),
+        })
     }
 
     /// Appends a bookmark.
     pub(crate) fn bookmark(
-        &mut self,
+        &self,
         out: &mut Vec<u8>,
         version: u64,
         ends_initial_events: bool,
+        is_first: bool,
         now: Timestamp,
     ) {
         let Ok(()) = wrap(out, "BOOKMARK", self.media(), |out| {
             match &self.kind {
                 WriterKind::Table(table) => {
-                    table.bookmark(out, self, version, ends_initial_events, now);
+                    table.bookmark(out, self, version, ends_initial_events, is_first, now);
                 }
                 _ => self.bookmark_object(out, version, ends_initial_events),
             }
             Ok::<_, Infallible>(())
         });
-        self.after_event();
-    }
-
-    /// Tables have the columns in the first event only.
-    fn after_event(&mut self) {
-        if let WriterKind::Table(table) = &mut self.kind {
-            table.has_headers = false;
-        }
     }
 
     /// Appends an object as an item of a list in JSON: built-in kinds leave out `apiVersion` and

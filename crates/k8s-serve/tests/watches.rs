@@ -5,9 +5,9 @@ mod support;
 use std::time::Duration;
 
 use http::HeaderMap;
-use k8s_serve::{Body, Change, FeedEnd, Resource, Route, Status};
+use k8s_serve::{Body, Change, Resource, Route, Status};
 use serde_json::{Value, json};
-use support::{Fixed, Lines, Plain};
+use support::{End, Fixed, Lines, Plain};
 use tokio::time::Instant;
 
 const PATH: &str = "/api/v1/namespaces/default/configmaps";
@@ -19,7 +19,7 @@ fn object(name: &str, version: u64, app: &str) -> Plain {
     } }))
 }
 
-/// One object, and a feed that stays silent.
+/// One object, and no changes.
 fn silent() -> Fixed {
     let resource =
         Resource { namespaced: true, ..Resource::new("", "v1", "configmaps", "ConfigMap") };
@@ -81,12 +81,11 @@ async fn nothing_is_sent_after_the_end() {
 }
 
 #[tokio::test]
-async fn a_feed_that_fails_says_so_in_the_last_event() {
+async fn a_watch_that_cannot_go_on_says_so_in_the_last_event() {
     let refused = Status::new(403, "Forbidden", "no longer");
-    for (end, code, reason) in [
-        (FeedEnd::Expired { current: 9 }, 410, "Expired"),
-        (FeedEnd::Refused(Box::new(refused)), 403, "Forbidden"),
-    ] {
+    for (end, code, reason) in
+        [(End::Expired, 410, "Expired"), (End::Refused(refused), 403, "Forbidden")]
+    {
         let mut lines = watch(Fixed { end: Some(end), ..silent() }, "resourceVersion=7").await;
         let event: Value = serde_json::from_str(&lines.line().await.unwrap()).unwrap();
         let status = &event["object"];
@@ -96,7 +95,7 @@ async fn a_feed_that_fails_says_so_in_the_last_event() {
         );
         assert_eq!(lines.line().await, None);
     }
-    let closed = Fixed { end: Some(FeedEnd::Closed), ..silent() };
+    let closed = Fixed { end: Some(End::Closed), ..silent() };
     assert_eq!(all(watch(closed, "resourceVersion=7").await).await, [""; 0]);
 }
 
@@ -110,7 +109,7 @@ async fn objects_enter_and_leave_a_selection() {
         Change { version: 10, before: Some(other.clone()), after: Some(back.clone()) },
         Change { version: 11, before: Some(back), after: None },
     ];
-    let backend = Fixed { changes, end: Some(FeedEnd::Closed), ..silent() };
+    let backend = Fixed { changes, end: Some(End::Closed), ..silent() };
     let events = |query: &'static str| {
         let backend = backend.clone();
         async move { all(watch(backend, &format!("resourceVersion=7&{query}")).await).await }

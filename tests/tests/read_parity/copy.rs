@@ -13,9 +13,10 @@ use informer_core::wire::{FieldPath, ListPart, MediaType, ObjectHead, Wire, Wire
 use informer_tests::fixtures::widget_definition;
 use jiff::Timestamp;
 use k8s_serve::table::Columns;
+use k8s_serve::watch_cache::{Capacity, Interest, WatchCache, Watcher};
 use k8s_serve::{
-    At, Backend, Change, Discovery, DiscoveryPath, Feed, FeedEnd, Object, ReadError, ReadOptions,
-    ReadSide, Resource, ResourcePath, Route, Snapshot,
+    At, Backend, Discovery, DiscoveryPath, Object, ReadError, ReadOptions, ReadSide, Resource,
+    ResourcePath, Route, Snapshot,
 };
 use kube::Client;
 
@@ -34,9 +35,6 @@ pub(crate) struct Kept {
     version: u64,
     wire: WireObject,
 }
-
-/// No change ever comes.
-pub(crate) struct Silence;
 
 /// An answer, as far as both servers must agree.
 #[derive(PartialEq, Eq)]
@@ -160,7 +158,6 @@ impl Object for Kept {
 impl Backend for Copy {
     type Object = Kept;
     type Snapshot = Self;
-    type Feed = Silence;
 
     async fn discovery(&self, _: &DiscoveryPath, _: &HeaderMap) -> Result<Discovery, ReadError> {
         Ok(Discovery::Resources(Arc::new([Arc::clone(&self.resource)])))
@@ -197,8 +194,16 @@ impl Backend for Copy {
         Ok(self.version)
     }
 
-    async fn feed(&self, _: &Resource, _: u64) -> Result<Silence, ReadError> {
-        Ok(Silence)
+    async fn watch(
+        &self,
+        _: &Resource,
+        after: u64,
+        interest: &Arc<Interest>,
+    ) -> Result<Watcher<Kept>, ReadError> {
+        // No change ever comes.
+        let cache = WatchCache::new(0, Capacity::Changes(1));
+        cache.close();
+        cache.watch(after, interest).map_err(|it| ReadError::Expired { current: it.current })
     }
 }
 
@@ -226,17 +231,5 @@ impl Snapshot for Copy {
 
     fn remaining(&self, namespace: Option<&str>, after: &ObjectKey) -> usize {
         self.page(namespace, Some(after), usize::MAX).len()
-    }
-}
-
-impl Feed for Silence {
-    type Object = Kept;
-
-    async fn next(&mut self) -> Result<Vec<Change<Kept>>, FeedEnd> {
-        Err(FeedEnd::Closed)
-    }
-
-    fn progress(&self) -> Option<u64> {
-        None
     }
 }

@@ -95,7 +95,7 @@ async fn the_log_weighs_the_states_before_updates_too() {
     let version = server.cluster().version();
     get(&endpoint, &format!("/api/v1/pods?resourceVersion={version}")).await.items();
     let collection = endpoint.inner.collections.now().pop().unwrap();
-    let weight = collection.history.with_log(|log| log.unwrap().weight());
+    let weight = collection.history.watch_cache.weight();
     // Small to large, large to large.
     assert!((30_000..40_000).contains(&weight), "{weight}");
 }

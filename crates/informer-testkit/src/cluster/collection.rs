@@ -1,24 +1,22 @@
 //! The objects of one resource: the newest state, and the changes that led to it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
 use informer_core::ObjectKey;
+use k8s_serve::watch_cache::{Capacity, WatchCache};
 use k8s_serve::{Change, Snapshot};
 
 use crate::object::Object;
 
 /// One collection with its history.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Collection {
     /// Copied by the first write after a snapshot was taken, while that snapshot is in use.
     objects: Arc<BTreeMap<ObjectKey, Object>>,
-    history: VecDeque<Change<Object>>,
-    /// The version of the newest change that is no longer in the history.
-    dropped: u64,
-    /// Counts how often feeds were closed; a feed of another generation ends.
-    pub(super) generation: u64,
+    /// The changes, and who watches them. Shared with the checkpoints of the cluster.
+    pub(super) watch_cache: WatchCache<Object>,
     /// Whether the resource is gone.
     pub(super) retired: bool,
 }
@@ -31,6 +29,12 @@ pub struct ClusterSnapshot {
 }
 
 impl Collection {
+    /// An empty one, of which up to `history` changes are remembered.
+    pub(super) fn new(version: u64, history: usize) -> Self {
+        let watch_cache = WatchCache::new(version, Capacity::Changes(history));
+        Self { objects: Arc::default(), watch_cache, retired: false }
+    }
+
     pub(super) fn get(&self, key: &ObjectKey) -> Option<&Object> {
         self.objects.get(key)
     }
@@ -44,16 +48,16 @@ impl Collection {
     }
 
     /// Puts an object at its own version.
-    pub(super) fn put(&mut self, object: Object, keep: usize) {
+    pub(super) fn put(&mut self, object: Object) {
         let objects = Arc::make_mut(&mut self.objects);
         let before = objects.insert(object.key().clone(), object.clone());
-        self.record(Change { version: object.version(), before, after: Some(object) }, keep);
+        self.record(Change { version: object.version(), before, after: Some(object) });
     }
 
     /// Takes an object out, at a version.
-    pub(super) fn take(&mut self, key: &ObjectKey, version: u64, keep: usize) -> Option<Object> {
+    pub(super) fn take(&mut self, key: &ObjectKey, version: u64) -> Option<Object> {
         let before = Arc::make_mut(&mut self.objects).remove(key)?;
-        self.record(Change { version, before: Some(before.clone()), after: None }, keep);
+        self.record(Change { version, before: Some(before.clone()), after: None });
         Some(before)
     }
 
@@ -66,45 +70,31 @@ impl Collection {
     /// forgotten.
     pub(super) fn at(&self, version: u64) -> Option<ClusterSnapshot> {
         let mut snapshot = self.newest(version);
-        let mut changes = self.after(version)?.rev().peekable();
-        if changes.peek().is_none() {
+        let changes = self.watch_cache.changes_after(version)?;
+        if changes.is_empty() {
             return Some(snapshot);
         }
         let objects = Arc::make_mut(&mut snapshot.objects);
-        for change in changes {
-            match (&change.before, &change.after) {
-                (Some(before), _) => drop(objects.insert(before.key().clone(), before.clone())),
-                (None, Some(after)) => drop(objects.remove(after.key())),
-                (None, None) => {}
+        for logged in changes.iter().rev() {
+            match logged.change() {
+                Change { before: Some(before), .. } => {
+                    objects.insert(before.key().clone(), before.clone());
+                }
+                Change { before: None, after, .. } => {
+                    after.as_ref().map(|after| objects.remove(after.key()));
+                }
             }
         }
         Some(snapshot)
     }
 
-    /// The changes after a version; `None` if some are forgotten.
-    pub(super) fn after(
-        &self,
-        version: u64,
-    ) -> Option<impl DoubleEndedIterator<Item = &Change<Object>>> {
-        if version < self.dropped {
-            return None;
-        }
-        let from = self.history.partition_point(|change| change.version <= version);
-        Some(self.history.range(from..))
+    /// Forgets all changes up to `version`, and leaves the watches to another cluster's state.
+    pub(super) fn forget(&mut self, version: u64, history: usize) {
+        self.watch_cache = WatchCache::new(version, Capacity::Changes(history));
     }
 
-    /// Forgets all changes up to `version` and closes all feeds.
-    pub(super) fn forget(&mut self, version: u64) {
-        self.history.clear();
-        self.dropped = version;
-        self.generation += 1;
-    }
-
-    fn record(&mut self, change: Change<Object>, keep: usize) {
-        self.history.push_back(change);
-        while self.history.len() > keep {
-            self.dropped = self.history.pop_front().map_or(self.dropped, |change| change.version);
-        }
+    fn record(&self, change: Change<Object>) {
+        self.watch_cache.push(change.version, [change]);
     }
 }
 
@@ -178,27 +168,25 @@ mod tests {
 
     #[test]
     fn older_states_come_back_until_they_are_forgotten() {
-        let mut collection = Collection::default();
-        collection.put(object("a", "x", 1), 3);
-        collection.put(object("b", "y", 2), 3);
-        collection.put(object("a", "x", 3), 3);
-        collection.take(object("b", "y", 0).key(), 4, 3);
+        let mut collection = Collection::new(0, 3);
+        collection.put(object("a", "x", 1));
+        collection.put(object("b", "y", 2));
+        collection.put(object("a", "x", 3));
+        collection.take(object("b", "y", 0).key(), 4);
         assert_eq!(names(&collection.newest(4)), ["a/x@3"]);
         assert_eq!(names(&collection.at(3).unwrap()), ["a/x@3", "b/y@2"]);
         assert_eq!(names(&collection.at(2).unwrap()), ["a/x@1", "b/y@2"]);
         assert_eq!(names(&collection.at(1).unwrap()), ["a/x@1"]);
         assert!(collection.at(0).is_none());
-        assert!(collection.after(0).is_none());
-        assert_eq!(collection.after(2).unwrap().count(), 2);
     }
 
     #[test]
     fn pages_stay_within_their_namespace() {
-        let mut collection = Collection::default();
+        let mut collection = Collection::new(0, 10);
         for (at, (namespace, name)) in
             [("a", "z"), ("a-b", "a"), ("a-b", "b"), ("b", "a")].into_iter().enumerate()
         {
-            collection.put(object(namespace, name, at as u64 + 1), 10);
+            collection.put(object(namespace, name, at as u64 + 1));
         }
         let snapshot = collection.newest(4);
         let page = |namespace, after: Option<&ObjectKey>, limit| {

@@ -74,7 +74,7 @@ impl State {
         self.serve(resources);
     }
 
-    /// Deletes all objects that a definition defines, and ends their feeds.
+    /// Deletes all objects that a definition defines, and ends their watches.
     pub(super) fn delete_defined(&mut self, definition: &Object) {
         for resource in defined_resources(definition).into_iter().take(1) {
             let keys: Vec<_> = self
@@ -84,7 +84,7 @@ impl State {
             for key in keys {
                 self.take(&resource, &key);
             }
-            self.close_feeds(&resource);
+            self.end_watches(&resource);
         }
     }
 }

@@ -29,7 +29,8 @@ impl State {
     pub(super) fn new(seed: u64, history: usize, strict_namespaces: bool) -> Self {
         let resources: Vec<Arc<Resource>> =
             builtin::resources().into_iter().map(Arc::new).collect();
-        let collections = resources.iter().map(|r| (r.name(), Collection::default())).collect();
+        let collections =
+            resources.iter().map(|r| (r.name(), Collection::new(0, history))).collect();
         let mut state = Self {
             version: 0,
             compacted: 0,
@@ -47,11 +48,6 @@ impl State {
 
     pub(super) fn collection(&self, resource: &Resource) -> Option<&Collection> {
         self.collections.get(&resource.name()).filter(|collection| !collection.retired)
-    }
-
-    /// Also finds the collection of a resource that is gone, for what its feeds have not read yet.
-    pub(super) fn collection_by_name(&self, name: &str) -> Option<&Collection> {
-        self.collections.get(name)
     }
 
     /// Finds a resource by `pods`, `po`, `deployments.apps`, `deployments.v1.apps`.
@@ -76,9 +72,8 @@ impl State {
     ) -> Result<Object, Status> {
         let object = self.assemble(resource, metadata, rest)?;
         self.version = object.version();
-        let keep = self.history;
         if let Some(collection) = self.collections.get_mut(&resource.name()) {
-            collection.put(object.clone(), keep);
+            collection.put(object.clone());
         }
         Ok(object)
     }
@@ -97,8 +92,8 @@ impl State {
 
     /// Takes an object out at the next version.
     pub(super) fn take(&mut self, resource: &Resource, key: &ObjectKey) -> Option<Object> {
-        let (version, keep) = (self.version + 1, self.history);
-        let object = self.collections.get_mut(&resource.name())?.take(key, version, keep)?;
+        let version = self.version + 1;
+        let object = self.collections.get_mut(&resource.name())?.take(key, version)?;
         self.version = version;
         Some(object.at_version(version))
     }
@@ -116,43 +111,48 @@ impl State {
     }
 
     /// Replaces the list of what is served. Resources that are new get a collection; those that are
-    /// gone keep theirs until the feeds have read the last changes.
+    /// gone keep theirs, and their watches end once they have been given the last changes.
     pub(super) fn serve(&mut self, resources: Vec<Arc<Resource>>) {
         for (name, collection) in &mut self.collections {
+            let was_retired = collection.retired;
             collection.retired = !resources.iter().any(|resource| resource.name() == *name);
+            if collection.retired && !was_retired {
+                collection.watch_cache.end_watchers();
+            }
         }
         for resource in &resources {
-            self.collections.entry(resource.name()).or_default();
+            let history = self.history;
+            self.collections.entry(resource.name()).or_insert_with(|| Collection::new(0, history));
         }
         self.resources = resources.into();
     }
 
-    /// Ends the feeds of a resource once they have read what there is.
-    pub(super) fn close_feeds(&mut self, resource: &Resource) {
-        if let Some(collection) = self.collections.get_mut(&resource.name()) {
-            collection.generation += 1;
+    /// Ends the watches of a resource once they have been given what there is.
+    pub(super) fn end_watches(&self, resource: &Resource) {
+        if let Some(collection) = self.collections.get(&resource.name()) {
+            collection.watch_cache.end_watchers();
         }
     }
 
-    /// Forgets all history, as after a restore: every feed ends, every older version is unknown.
-    pub(super) fn forget_history(&mut self) {
-        let version = self.version;
-        self.compacted = version;
-        for collection in self.collections.values_mut() {
-            collection.forget(version);
+    /// Tells all watches how far their collections have come: versions are of the whole cluster.
+    pub(super) fn tell_version(&self) {
+        for collection in self.collections.values() {
+            collection.watch_cache.push(self.version, []);
         }
     }
 
-    /// Keeps the generations of `other` ahead, so that its feeds notice that this state took its
-    /// place.
+    /// Takes the place of `other`, as after a restore: every watch ends, every older version is
+    /// unknown.
     pub(super) fn supersede(&mut self, other: &Self) {
         self.ids = self.ids.max(other.ids).wrapping_add(1);
-        for (name, collection) in &mut self.collections {
-            if let Some(old) = other.collections.get(name) {
-                collection.generation = collection.generation.max(old.generation);
-            }
+        let (version, history) = (self.version, self.history);
+        self.compacted = version;
+        for collection in self.collections.values_mut() {
+            collection.forget(version, history);
         }
-        self.forget_history();
+        for collection in other.collections.values() {
+            collection.watch_cache.close();
+        }
     }
 
     /// A number that no other object of this cluster gets.

@@ -7,12 +7,19 @@ use proptest::prelude::*;
 
 use super::*;
 
+/// What an entry weighs, as the mark of a gap does.
+const WEIGHT: usize = MARK_WEIGHT;
+
+fn changes(changes: usize) -> Room {
+    Room { changes, ..Room::ALL }
+}
+
 /// Everything that a cursor reads, as text; `|` is a mark, `!` the end.
 fn all(log: &ChangeLog<&'static str>, start: u64, limit: usize) -> String {
     let Ok(mut cursor) = log.cursor(start) else { return "!".to_owned() };
     let mut text = String::new();
     loop {
-        let Ok(batch) = log.read(&mut cursor, limit) else { return text + "!" };
+        let Ok(batch) = log.read(&mut cursor, changes(limit)) else { return text + "!" };
         if batch.changes.is_empty() && batch.mark.is_none() {
             return text;
         }
@@ -24,9 +31,9 @@ fn all(log: &ChangeLog<&'static str>, start: u64, limit: usize) -> String {
 /// Changes at 11 and 13, then a relist from 14 to 20, then one at 21.
 fn with_a_gap(limit: usize) -> ChangeLog<&'static str> {
     let mut log = ChangeLog::new(10, limit);
-    log.push(14, [(11, "a", 0), (13, "b", 0)]);
-    log.relist(20, [(18, "e", 0), (16, "d", 0), (14, "c", 0)]);
-    log.push(21, [(21, "f", 0)]);
+    log.push(14, [(11, "a", WEIGHT), (13, "b", WEIGHT)]);
+    log.relist(20, [(18, "e", WEIGHT), (16, "d", WEIGHT), (14, "c", WEIGHT)]);
+    log.push(21, [(21, "f", WEIGHT)]);
     log
 }
 
@@ -59,7 +66,7 @@ fn progress_is_silent_within_a_gap_and_until_a_future_start_is_reached() {
     let mut cursor = log.cursor(13).unwrap();
     let mut told = vec![cursor.progress()];
     for _ in 0..5 {
-        log.read(&mut cursor, 1).unwrap();
+        log.read(&mut cursor, changes(1)).unwrap();
         told.push(cursor.progress());
     }
     // Three changes, the mark, and the change behind it.
@@ -68,10 +75,10 @@ fn progress_is_silent_within_a_gap_and_until_a_future_start_is_reached() {
     let mut ahead = log.cursor(30).unwrap();
     assert_eq!(ahead.progress(), None);
     log.push(29, [(25, "g", 0)]);
-    assert_eq!(log.read(&mut ahead, 9).unwrap().changes, Vec::<&&str>::new());
+    assert_eq!(log.read(&mut ahead, changes(9)).unwrap().changes, Vec::<&&str>::new());
     assert_eq!(ahead.progress(), None);
     log.push(32, [(30, "h", 0), (31, "i", 0)]);
-    assert_eq!(log.read(&mut ahead, 9).unwrap().changes, [&"i"]);
+    assert_eq!(log.read(&mut ahead, changes(9)).unwrap().changes, [&"i"]);
     assert_eq!(ahead.progress(), Some(32));
 }
 
@@ -83,7 +90,7 @@ fn a_watch_that_waits_within_a_gap_expires_and_one_at_its_end_does_not() {
     log.relist(15, [(10, "a", 0)]);
     let read: Vec<_> = cursors
         .iter_mut()
-        .map(|cursor| log.read(cursor, 9).map(|batch| (batch.changes.len(), batch.mark)))
+        .map(|cursor| log.read(cursor, changes(9)).map(|batch| (batch.changes.len(), batch.mark)))
         .collect();
     assert_eq!(
         read,
@@ -97,30 +104,30 @@ fn an_object_in_the_place_of_another_is_not_half_told() {
     log.push(12, [(12, "gone", 0), (12, "new", 0)]);
     log.push(13, [(13, "x", 0)]);
     let mut cursor = log.cursor(10).unwrap();
-    log.read(&mut cursor, 1).unwrap();
+    log.read(&mut cursor, changes(1)).unwrap();
     assert_eq!(cursor.progress(), None);
-    log.read(&mut cursor, 1).unwrap();
+    log.read(&mut cursor, changes(1)).unwrap();
     assert_eq!(cursor.progress(), Some(12));
 }
 
 #[test]
 fn what_weighs_too_much_goes_and_takes_its_readers_along() {
-    let mut log = ChangeLog::new(10, 4 * OVERHEAD + 100);
+    let mut log = ChangeLog::new(10, 100);
     log.push(14, [(11, "a", 30), (12, "b", 30), (13, "c", 30)]);
     let (mut slow, mut fast) = (log.cursor(10).unwrap(), log.cursor(10).unwrap());
-    log.read(&mut fast, 1).unwrap();
+    log.read(&mut fast, changes(1)).unwrap();
     log.push(15, [(15, "d", 30)]);
-    assert!(log.weight() <= 4 * OVERHEAD + 100);
-    assert_eq!(log.read(&mut slow, 9), Err(Expired { current: 15 }));
-    assert_eq!(log.read(&mut fast, 9).unwrap().changes, [&"b", &"c", &"d"]);
+    assert!(log.weight() <= 100);
+    assert_eq!(log.read(&mut slow, changes(9)), Err(Expired { current: 15 }));
+    assert_eq!(log.read(&mut fast, changes(9)).unwrap().changes, [&"b", &"c", &"d"]);
     assert_eq!(all(&log, 10, 9), "!");
     assert_eq!(all(&log, 11, 9), "bcd");
     // What goes is nothing to a watch that waits for a later version.
     let mut ahead = log.cursor(30).unwrap();
     log.push(31, (16..=31).map(|version| (version, "x", 30)));
-    assert_eq!(log.read(&mut ahead, 9).unwrap().changes, [&"x"]);
+    assert_eq!(log.read(&mut ahead, changes(9)).unwrap().changes, [&"x"]);
     // A gap of which something is gone is gone for all that did not start to read it.
-    let log = with_a_gap(4 * OVERHEAD);
+    let log = with_a_gap(4 * WEIGHT);
     assert_eq!([13, 14, 15, 20].map(|start| all(&log, start, 9)), ["!", "!", "!", "f"]);
 }
 
@@ -129,7 +136,7 @@ fn another_history_ends_all_watches() {
     let mut log = with_a_gap(usize::MAX);
     let mut cursor = log.cursor(21).unwrap();
     log.restart(12);
-    assert_eq!(log.read(&mut cursor, 9), Err(Expired { current: 12 }));
+    assert_eq!(log.read(&mut cursor, changes(9)), Err(Expired { current: 12 }));
     assert_eq!((log.version(), log.weight()), (12, 0));
     assert_eq!([11, 12].map(|start| all(&log, start, 9)), ["!", ""]);
 }
@@ -199,16 +206,18 @@ impl World {
             Step::See(count) => {
                 let from = self.log.version() + 1;
                 let to = self.version().min(self.log.version() + count as u64);
-                let seen = (from..=to).map(|v| (v, self.truth[usize::try_from(v).unwrap()].1, 1));
+                let seen =
+                    (from..=to).map(|v| (v, self.truth[usize::try_from(v).unwrap()].1, WEIGHT));
                 self.log.push(to, seen);
             }
             Step::Relist => {
                 let (before, to) = (self.log.version(), self.version());
                 let (old, new) = (self.at(before), self.at(to));
                 let gone = old.keys().filter(|key| !new.contains_key(key));
-                let gone = gone.map(|key| (before, (*key, None), 1));
+                let gone = gone.map(|key| (before, (*key, None), WEIGHT));
                 let changed = new.iter().filter(|(key, version)| old.get(key) != Some(version));
-                let changed = changed.map(|(key, version)| (*version, (*key, Some(*version)), 1));
+                let changed =
+                    changed.map(|(key, version)| (*version, (*key, Some(*version)), WEIGHT));
                 let all: Vec<_> = changed.chain(gone).collect();
                 self.log.relist(to, all);
             }
@@ -233,7 +242,7 @@ impl World {
     fn read(&mut self, who: usize, limit: usize) -> bool {
         let (mut cursor, mut state) = self.clients[who].clone();
         let told = cursor.progress();
-        let Ok(batch) = self.log.read(&mut cursor, limit) else { return false };
+        let Ok(batch) = self.log.read(&mut cursor, changes(limit)) else { return false };
         assert!(batch.changes.len() <= limit);
         for (key, version) in &batch.changes {
             match version {
@@ -254,7 +263,7 @@ impl World {
 proptest! {
     #[test]
     fn who_starts_from_the_truth_arrives_at_it(steps in steps(), small in any::<bool>()) {
-        let limit = if small { 12 * OVERHEAD } else { usize::MAX };
+        let limit = if small { 12 * WEIGHT } else { usize::MAX };
         let mut world = World {
             truth: vec![(State::new(), (0, None))],
             log: ChangeLog::new(0, limit),

@@ -13,7 +13,7 @@ use super::text::age_of;
 use super::{ColumnDefinition, ColumnType, go};
 
 /// The columns of a version of a CustomResourceDefinition.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(super) struct Custom {
     /// With the name, which has no path.
     definitions: Vec<ColumnDefinition>,

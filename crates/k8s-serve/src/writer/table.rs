@@ -17,13 +17,11 @@ pub(crate) struct TableWriter {
     columns: Columns,
     version: MetaVersion,
     include: Include,
-    /// Whether the next event has the columns.
-    pub(super) has_headers: bool,
 }
 
 impl TableWriter {
     pub(super) fn new(columns: Columns, version: MetaVersion, include: Include) -> Self {
-        Self { columns, version, include, has_headers: true }
+        Self { columns, version, include }
     }
 
     /// Appends the table up to its rows; `metadata` is that of the list or of the object.
@@ -109,10 +107,11 @@ impl TableWriter {
         writer: &Writer,
         version: u64,
         ends_initial_events: bool,
+        has_columns: bool,
         now: Timestamp,
     ) {
         let metadata = format!("{{\"resourceVersion\":\"{version}\"}}");
-        self.head(out, &metadata, self.has_headers);
+        self.head(out, &metadata, has_columns);
         out.push(b'[');
         let mut object = json_value!({ "metadata": { "resourceVersion": version.to_string() } });
         if ends_initial_events {

@@ -13,9 +13,10 @@ use informer_core::ObjectKey;
 use informer_core::wire::{Encoding, FieldPath, ObjectHead, Wire, WireObject};
 use jiff::Timestamp;
 use k8s_protobuf::{Kind, encode};
+use k8s_serve::watch_cache::{Capacity, Interest, WatchCache, Watcher};
 use k8s_serve::{
-    At, Backend, Change, Discovery, DiscoveryPath, Feed, FeedEnd, Object, ReadError, ReadOptions,
-    ReadSide, Resource, ResourcePath, Route, Snapshot,
+    At, Backend, Change, Discovery, DiscoveryPath, Object, ReadError, ReadOptions, ReadSide,
+    Resource, ResourcePath, Route, Snapshot, Status, WatchEnd,
 };
 use serde_json::Value;
 
@@ -91,10 +92,10 @@ pub(crate) struct Fixed {
     pub(crate) resource: Arc<Resource>,
     pub(crate) objects: Arc<[Plain]>,
     pub(crate) ready: bool,
-    /// What each watch is told, whatever version it starts from.
+    /// What happens once a watch is open.
     pub(crate) changes: Vec<Change<Plain>>,
     /// How watches end after that; not at all if it is not said.
-    pub(crate) end: Option<FeedEnd>,
+    pub(crate) end: Option<End>,
 }
 
 impl Fixed {
@@ -104,7 +105,7 @@ impl Fixed {
             objects: objects.into(),
             ready: true,
             changes: Vec::new(),
-            end: Some(FeedEnd::Closed),
+            end: Some(End::Closed),
         }
     }
 
@@ -113,10 +114,13 @@ impl Fixed {
     }
 }
 
-/// The changes of a collection.
-pub(crate) struct Told {
-    changes: Vec<Change<Plain>>,
-    end: Option<FeedEnd>,
+/// How a watch ends.
+#[derive(Debug, Clone)]
+pub(crate) enum End {
+    /// What it has not read is no longer known.
+    Expired,
+    Refused(Status),
+    Closed,
 }
 
 /// An answer to a GET.
@@ -162,7 +166,6 @@ pub(crate) async fn get(
 impl Backend for Fixed {
     type Object = Plain;
     type Snapshot = Self;
-    type Feed = Told;
 
     async fn discovery(&self, _: &DiscoveryPath, _: &HeaderMap) -> Result<Discovery, ReadError> {
         Ok(Discovery::Resources(Arc::new([Arc::clone(&self.resource)])))
@@ -198,10 +201,29 @@ impl Backend for Fixed {
         "2026-01-01T01:00:00Z".parse().unwrap()
     }
 
-    async fn feed(&self, _: &Resource, after: u64) -> Result<Told, ReadError> {
-        match after < 2 {
-            true => Err(ReadError::Expired { current: VERSION }),
-            false => Ok(Told { changes: self.changes.clone(), end: self.end.clone() }),
+    async fn watch(
+        &self,
+        _: &Resource,
+        after: u64,
+        interest: &Arc<Interest>,
+    ) -> Result<Watcher<Plain>, ReadError> {
+        let cache = WatchCache::new(2, Capacity::Changes(100));
+        cache.push(VERSION, []);
+        let watcher = cache.watch(after, interest);
+        let watcher = watcher.map_err(|_| ReadError::Expired { current: VERSION })?;
+        cache.push(VERSION, self.changes.clone());
+        match self.end {
+            None | Some(End::Refused(_)) => {}
+            Some(End::Expired) => cache.restart(VERSION + 2),
+            Some(End::Closed) => cache.close(),
+        }
+        Ok(watcher)
+    }
+
+    async fn watch_end(self) -> WatchEnd {
+        match self.end {
+            Some(End::Refused(status)) => WatchEnd::Refused(Box::new(status)),
+            None | Some(End::Expired | End::Closed) => std::future::pending().await,
         }
     }
 }
@@ -229,25 +251,6 @@ impl Snapshot for Fixed {
 
     fn remaining(&self, namespace: Option<&str>, after: &ObjectKey) -> usize {
         self.page(namespace, Some(after), usize::MAX).len()
-    }
-}
-
-impl Feed for Told {
-    type Object = Plain;
-
-    async fn next(&mut self) -> Result<Vec<Change<Plain>>, FeedEnd> {
-        match (self.changes.is_empty(), self.end.take()) {
-            (false, end) => {
-                self.end = end;
-                Ok(std::mem::take(&mut self.changes))
-            }
-            (true, Some(end)) => Err(end),
-            (true, None) => std::future::pending().await,
-        }
-    }
-
-    fn progress(&self) -> Option<u64> {
-        Some(VERSION)
     }
 }
 

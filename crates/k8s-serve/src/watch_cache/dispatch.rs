@@ -1,0 +1,376 @@
+//! Who is given what.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::index::Index;
+use super::interest::{EventType, Interest};
+use super::logged::Logged;
+use super::{Capacity, Events};
+use crate::backend::Change;
+use crate::log::{Batch, ChangeLog, Cursor, Dropped, Expired, Room};
+use crate::object::Object;
+
+/// What a change weighs beside its objects, in bytes; and by itself if only changes are counted.
+const CHANGE_WEIGHT: usize = 256;
+
+/// The log of a collection, and who reads what of it: all rules of a
+/// [`WatchCache`](super::WatchCache), without lock, task and clock.
+///
+/// A caller keeps the [`Place`] of each watcher, and looks after those in the selections that a
+/// change [wakes](Self::push).
+pub struct Dispatch<O> {
+    log: ChangeLog<Arc<Logged<O>>>,
+    capacity: Capacity,
+    selections: HashMap<SelectionId, Selection>,
+    ids: HashMap<Arc<Interest>, SelectionId>,
+    index: Index,
+    last_id: u64,
+    watchers: usize,
+    /// What the encoded events weigh.
+    encoded: Arc<AtomicUsize>,
+}
+
+/// A selection: all watchers with one interest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SelectionId(u64);
+
+/// Where a watcher stands.
+#[derive(Debug, Clone)]
+pub struct Place {
+    selection: SelectionId,
+    cursor: Cursor,
+}
+
+struct Selection {
+    interest: Arc<Interest>,
+    watchers: usize,
+    /// From this number on `hits` has all that is of interest.
+    from: u64,
+    hits: VecDeque<Hit>,
+    /// The last hit that the log has dropped.
+    dropped: Dropped,
+}
+
+/// An entry of the log that is of interest.
+#[derive(Debug, Clone, Copy)]
+struct Hit {
+    number: u64,
+    /// A watch that starts at a lower version is given it.
+    until: u64,
+    /// A mark is of interest to all, and no event; whatever is said here of it.
+    event: EventType,
+}
+
+impl<O: Object> Dispatch<O> {
+    /// Of a collection at `version`.
+    #[must_use]
+    pub fn new(version: u64, capacity: Capacity) -> Self {
+        let limit = match capacity {
+            Capacity::Bytes(bytes) => bytes,
+            Capacity::Changes(changes) => changes.saturating_mul(CHANGE_WEIGHT),
+        };
+        Self {
+            log: ChangeLog::new(version, limit),
+            capacity,
+            selections: HashMap::new(),
+            ids: HashMap::new(),
+            index: Index::default(),
+            last_id: 0,
+            watchers: 0,
+            encoded: Arc::default(),
+        }
+    }
+
+    /// The version up to which changes are known.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.log.version()
+    }
+
+    /// What the log weighs, in bytes.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        self.log.weight() + self.encoded.load(Ordering::Relaxed)
+    }
+
+    /// How many watchers there are.
+    #[must_use]
+    pub fn watchers(&self) -> usize {
+        self.watchers
+    }
+
+    /// How many different interests the watchers have.
+    #[must_use]
+    pub fn selections(&self) -> usize {
+        self.selections.len()
+    }
+
+    /// The changes after a version; `None` if some are no longer known.
+    #[must_use]
+    pub fn changes_after(&self, version: u64) -> Option<Vec<Arc<Logged<O>>>> {
+        let mut cursor = self.log.cursor(version).ok()?;
+        let mut changes = Vec::new();
+        loop {
+            let batch = self.log.read(&mut cursor, Room::ALL).ok()?;
+            if batch.changes.is_empty() && batch.mark.is_none() {
+                return Some(changes);
+            }
+            changes.extend(batch.changes.into_iter().cloned());
+        }
+    }
+
+    /// Takes changes as [`WatchCache::push`](super::WatchCache::push) does. Returns the selections
+    /// that there is something for.
+    pub fn push(
+        &mut self,
+        version: u64,
+        changes: impl IntoIterator<Item = Change<O>>,
+    ) -> Vec<SelectionId> {
+        let changes = self.weighed(changes);
+        self.append(|log| log.push(version, changes))
+    }
+
+    /// Takes what a new list shows, as [`WatchCache::relist`](super::WatchCache::relist) does.
+    /// Returns the selections that there is something for.
+    pub fn relist(
+        &mut self,
+        version: u64,
+        changes: impl IntoIterator<Item = Change<O>>,
+    ) -> Vec<SelectionId> {
+        let changes = self.weighed(changes);
+        self.append(|log| log.relist(version, changes))
+    }
+
+    /// Begins another history at `version`: all watchers expire.
+    pub fn restart(&mut self, version: u64) {
+        self.log.restart(version);
+        let from = self.log.end();
+        for selection in self.selections.values_mut() {
+            selection.hits.clear();
+            selection.from = from;
+        }
+    }
+
+    /// The place of a watcher that wants the changes after a version.
+    ///
+    /// # Errors
+    /// If the version is no longer known.
+    pub fn enter(&mut self, after: u64, interest: &Arc<Interest>) -> Result<Place, Expired> {
+        let cursor = self.log.cursor(after)?;
+        let id = match self.ids.get(interest) {
+            Some(id) => *id,
+            None => self.add(interest),
+        };
+        if let Some(selection) = self.selections.get_mut(&id) {
+            selection.watchers += 1;
+            selection.reach_back(&self.log, cursor.next());
+        }
+        self.watchers += 1;
+        Ok(Place { selection: id, cursor })
+    }
+
+    /// Takes what there is for a watcher, and moves its place behind it. An empty batch without a
+    /// mark means that there is nothing new.
+    ///
+    /// # Errors
+    /// If it was too slow, waits for a version that lies within a gap, or belongs to another
+    /// history.
+    pub fn read(&mut self, place: &mut Place, room: Room) -> Result<Events<O>, Expired> {
+        let Some(selection) = self.selections.get_mut(&place.selection) else {
+            return Ok(Batch { changes: Vec::new(), mark: None });
+        };
+        selection.forget_before(self.log.first());
+        let hits = selection.hits_from(place.cursor.next()).map(|hit| (hit.number, hit.event));
+        let batch = self.log.read_of(&mut place.cursor, selection.dropped, hits, room)?;
+        let changes = batch.changes.into_iter().map(|(event, it)| (event, Arc::clone(it)));
+        let events = Batch { changes: changes.collect(), mark: batch.mark };
+        if selection.watchers == 1 {
+            // Who comes later reaches back again.
+            selection.from = place.cursor.next().max(selection.from);
+            selection.drop_before(place.cursor.next());
+        }
+        Ok(events)
+    }
+
+    /// The version up to which a watcher has been given everything.
+    pub fn progress(&mut self, place: &mut Place) -> Option<u64> {
+        // What was of no interest to it has woken nobody.
+        let none = Room { changes: 0, weight: 0 };
+        let is_current = self
+            .selections
+            .get(&place.selection)
+            .is_some_and(|selection| selection.hits_from(place.cursor.next()).next().is_none());
+        if is_current {
+            // It expires with the next read, if it does.
+            drop(self.read(place, none));
+        }
+        place.cursor.progress()
+    }
+
+    /// Forgets a watcher. Returns whether it was the last of its selection.
+    pub fn leave(&mut self, place: &Place) -> bool {
+        let Some(selection) = self.selections.get_mut(&place.selection) else { return false };
+        self.watchers -= 1;
+        selection.watchers -= 1;
+        if selection.watchers > 0 {
+            return false;
+        }
+        let interest = Arc::clone(&selection.interest);
+        self.selections.remove(&place.selection);
+        self.ids.remove(&interest);
+        self.index.remove(place.selection, &interest);
+        true
+    }
+
+    fn add(&mut self, interest: &Arc<Interest>) -> SelectionId {
+        self.last_id += 1;
+        let id = SelectionId(self.last_id);
+        let selection = Selection {
+            interest: Arc::clone(interest),
+            watchers: 0,
+            from: self.log.end(),
+            hits: VecDeque::new(),
+            dropped: Dropped::default(),
+        };
+        self.selections.insert(id, selection);
+        self.ids.insert(Arc::clone(interest), id);
+        self.index.insert(id, interest);
+        id
+    }
+
+    fn weighed(
+        &self,
+        changes: impl IntoIterator<Item = Change<O>>,
+    ) -> Vec<(u64, Arc<Logged<O>>, usize)> {
+        let of = |object: &Option<O>| object.as_ref().map_or(0, |it| it.wire().bytes.len());
+        let weighed = changes.into_iter().map(|change| {
+            let weight = match self.capacity {
+                // What was there before is in no store any more.
+                Capacity::Bytes(_) => CHANGE_WEIGHT + of(&change.before) + of(&change.after),
+                Capacity::Changes(_) => CHANGE_WEIGHT,
+            };
+            let version = change.version;
+            (version, Arc::new(Logged::new(change, Arc::clone(&self.encoded))), weight)
+        });
+        weighed.collect()
+    }
+
+    /// Appends to the log, and tells the selections.
+    fn append(&mut self, append: impl FnOnce(&mut ChangeLog<Arc<Logged<O>>>)) -> Vec<SelectionId> {
+        let from = self.log.end();
+        append(&mut self.log);
+        if let Capacity::Bytes(_) = self.capacity {
+            self.log.trim(self.encoded.load(Ordering::Relaxed));
+        }
+        let mut woken = Vec::new();
+        let mut candidates = Vec::new();
+        if let Some(dropped) = self.log.dropped_from(from) {
+            // Too much for the log at once: whoever has not read so far has missed something.
+            for (id, selection) in &mut self.selections {
+                selection.dropped = dropped;
+                woken.push(*id);
+            }
+        }
+        for (number, until, logged) in self.log.entries_from(from) {
+            candidates.clear();
+            match logged {
+                Some(logged) => {
+                    let Change { before, after, .. } = logged.change();
+                    let objects = before.iter().chain(after);
+                    objects.for_each(|object| self.index.find(object, &mut candidates));
+                    candidates.sort_unstable();
+                    candidates.dedup();
+                }
+                None => candidates.extend(self.selections.keys()),
+            }
+            for id in &candidates {
+                let Some(selection) = self.selections.get_mut(id) else { continue };
+                if selection.take(number, until, logged) {
+                    woken.push(*id);
+                }
+            }
+        }
+        woken.sort_unstable();
+        woken.dedup();
+        woken
+    }
+}
+
+impl Selection {
+    /// Takes an entry, if it is of interest.
+    fn take<O: Object>(
+        &mut self,
+        number: u64,
+        until: u64,
+        logged: Option<&Arc<Logged<O>>>,
+    ) -> bool {
+        let hit = self.hit(number, until, logged);
+        self.hits.extend(hit);
+        hit.is_some()
+    }
+
+    fn hit<O: Object>(
+        &self,
+        number: u64,
+        until: u64,
+        logged: Option<&Arc<Logged<O>>>,
+    ) -> Option<Hit> {
+        let event = match logged {
+            Some(logged) => self.interest.event(logged.change())?,
+            None => EventType::Modified,
+        };
+        Some(Hit { number, until, event })
+    }
+
+    /// Finds what is of interest from an earlier number on.
+    fn reach_back<O: Object>(&mut self, log: &ChangeLog<Arc<Logged<O>>>, number: u64) {
+        let earlier = log.entries_from(number).take_while(|(number, ..)| *number < self.from);
+        let hits: Vec<Hit> =
+            earlier.filter_map(|(number, until, it)| self.hit(number, until, it)).collect();
+        for hit in hits.into_iter().rev() {
+            self.hits.push_front(hit);
+        }
+        self.from = self.from.min(number);
+    }
+
+    /// Takes note of what the log has dropped.
+    fn forget_before(&mut self, first: u64) {
+        while let Some(hit) = self.hits.front().filter(|hit| hit.number < first) {
+            let until = self.dropped.until.max(hit.until);
+            self.dropped = Dropped { next: hit.number + 1, until };
+            self.hits.pop_front();
+        }
+    }
+
+    /// Forgets what all have read.
+    fn drop_before(&mut self, number: u64) {
+        while self.hits.front().is_some_and(|hit| hit.number < number) {
+            self.hits.pop_front();
+        }
+    }
+
+    fn hits_from(&self, number: u64) -> impl Iterator<Item = Hit> {
+        let at = self.hits.partition_point(|hit| hit.number < number);
+        self.hits.range(at..).copied()
+    }
+}
+
+impl Place {
+    /// The selection to which its watcher belongs.
+    #[must_use]
+    pub fn selection(&self) -> SelectionId {
+        self.selection
+    }
+}
+
+impl<O> fmt::Debug for Dispatch<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dispatch")
+            .field("watchers", &self.watchers)
+            .field("selections", &self.selections.len())
+            .finish_non_exhaustive()
+    }
+}

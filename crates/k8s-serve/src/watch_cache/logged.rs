@@ -1,0 +1,72 @@
+//! A change in the log, and the events that were made of it.
+
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+
+use super::interest::EventType;
+use crate::backend::Change;
+use crate::object::WriteError;
+use crate::writer::Rendering;
+
+/// A change, with the events that were made of it: each is encoded once for each form in which it
+/// is sent, whatever the number of watchers.
+pub struct Logged<O> {
+    change: Change<O>,
+    encoded: Mutex<Vec<Encoded>>,
+    /// What all that are encoded weigh together, in the whole log.
+    weight: Arc<AtomicUsize>,
+}
+
+struct Encoded {
+    event: EventType,
+    rendering: Rendering,
+    bytes: Bytes,
+}
+
+impl<O> Logged<O> {
+    pub(super) fn new(change: Change<O>, weight: Arc<AtomicUsize>) -> Self {
+        Self { change, encoded: Mutex::default(), weight }
+    }
+
+    /// The change.
+    #[must_use]
+    pub fn change(&self) -> &Change<O> {
+        &self.change
+    }
+
+    /// The event as bytes; `encode` makes them if nobody has before.
+    pub(crate) fn encoded(
+        &self,
+        event: EventType,
+        rendering: &Rendering,
+        encode: impl FnOnce() -> Result<Bytes, WriteError>,
+    ) -> Result<Bytes, WriteError> {
+        // Held meanwhile: the others want the same bytes.
+        let mut all = self.encoded.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = all.iter().find(|it| it.event == event && it.rendering == *rendering);
+        if let Some(found) = found {
+            return Ok(found.bytes.clone());
+        }
+        let bytes = encode()?;
+        self.weight.fetch_add(bytes.len(), Ordering::Relaxed);
+        all.push(Encoded { event, rendering: rendering.clone(), bytes: bytes.clone() });
+        Ok(bytes)
+    }
+}
+
+impl<O> Drop for Logged<O> {
+    fn drop(&mut self) {
+        let all = self.encoded.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let weight = all.iter().map(|it| it.bytes.len()).sum();
+        self.weight.fetch_sub(weight, Ordering::Relaxed);
+    }
+}
+
+impl<O> fmt::Debug for Logged<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Logged").field("version", &self.change.version).finish_non_exhaustive()
+    }
+}
