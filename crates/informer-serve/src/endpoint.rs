@@ -32,6 +32,7 @@ use crate::listen::{self, Limits};
 use crate::metrics::{self, Metrics};
 use crate::options::Options;
 use crate::refusal::Refusal;
+use crate::tls::{Tls, TlsError};
 
 /// How long the last requests may take once the watches have ended.
 const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(5);
@@ -122,6 +123,30 @@ impl Endpoint {
         listener: TcpListener,
         stop: impl Future<Output = ()> + Send + 'static,
     ) {
+        self.run(listener, None, stop).await;
+    }
+
+    /// As [`serve`](Self::serve), over TLS: HTTP/2 or HTTP/1.1, as the client prefers. On an
+    /// address that is not loopback the API paths are refused here, too: TLS says who the server
+    /// is, and nothing about the client.
+    ///
+    /// # Cancel safety
+    /// As that of [`serve`](Self::serve).
+    pub async fn serve_tls(
+        &self,
+        listener: TcpListener,
+        tls: Tls,
+        stop: impl Future<Output = ()> + Send + 'static,
+    ) {
+        self.run(listener, Some(tls), stop).await;
+    }
+
+    async fn run(
+        &self,
+        listener: TcpListener,
+        tls: Option<Tls>,
+        stop: impl Future<Output = ()> + Send + 'static,
+    ) {
         let options = &self.inner.options;
         let is_exposed = !listener.local_addr().is_ok_and(|it| it.ip().is_loopback());
         let api = match is_exposed && !options.unprotected_api {
@@ -137,7 +162,14 @@ impl Endpoint {
             }
         };
         let limits = Limits { connections: options.max_connections, ..Limits::default() };
-        let serving = listen::serve(listener, self.routes(api), stopped, limits);
+        let acceptor = tls.as_ref().map(Tls::acceptor);
+        let serving = listen::serve(listener, self.routes(api), acceptor, stopped, limits);
+        let reloading = async {
+            match &tls {
+                Some(tls) => tls.reload(|result| self.certificate_changed(result)).await,
+                None => std::future::pending().await,
+            }
+        };
         let deadline = async {
             token.cancelled().await;
             tokio::time::sleep(options.shutdown_spread + SHUTDOWN_DEADLINE).await;
@@ -160,6 +192,7 @@ impl Endpoint {
             () = serving => {}
             () = deadline => {}
             () = sweeping => {}
+            () = reloading => {}
         }
         self.shutdown().await;
     }
@@ -219,6 +252,16 @@ impl Endpoint {
     /// Adds what `/metrics` shows to a registry of your own.
     pub fn register_metrics(&self, registry: &mut Registry) {
         self.inner.metrics.register(registry);
+    }
+
+    fn certificate_changed(&self, result: &Result<(), TlsError>) {
+        self.inner.metrics.certificate_read(result.is_ok());
+        match result {
+            Ok(()) => {
+                tracing::info!("the certificate has changed: new connections get the new one")
+            }
+            Err(error) => tracing::warn!("the old certificate stays in use: {error}"),
+        }
     }
 
     fn routes(&self, api: ApiPaths) -> Router {

@@ -100,8 +100,10 @@ mod refusal;
 mod sockets;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod unheld;
 
 pub use endpoint::{Endpoint, is_exposed};
 pub use object::Object;
 pub use options::Options;
+pub use tls::{Tls, TlsError, TlsFile};

@@ -1,16 +1,19 @@
 //! Connections: how many at a time, and how long one may take to say what it wants (G34).
 
+mod connection;
+mod stall;
+
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::{Extension, Router};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
-use hyper_util::server::graceful::GracefulShutdown;
-use hyper_util::service::TowerToHyperService;
+use axum::Router;
 use tokio::net::TcpListener;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
+
+use connection::Server;
 
 /// How long to wait after a connection could not be accepted, for want of file descriptors most
 /// likely.
@@ -21,13 +24,22 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 pub(crate) struct Limits {
     /// Connections at a time; others wait to be accepted.
     pub(crate) connections: usize,
+    /// How long a TLS handshake may take.
+    pub(crate) handshake: Duration,
     /// How long a connection may take to send the head of a request, or stay idle before the next.
     pub(crate) request_head: Duration,
+    /// How long a write may take without any progress.
+    pub(crate) write_stall: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 4096, request_head: Duration::from_secs(30) }
+        Self {
+            connections: 4096,
+            handshake: Duration::from_secs(10),
+            request_head: Duration::from_secs(30),
+            write_stall: Duration::from_secs(30),
+        }
     }
 }
 
@@ -43,51 +55,42 @@ pub(crate) struct Slot {
 pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
+    tls: Option<TlsAcceptor>,
     stop: impl Future<Output = ()>,
     limits: Limits,
 ) {
-    let graceful = GracefulShutdown::new();
-    let dropped = CancellationToken::new();
+    let server = Arc::new(Server::new(router, tls, limits));
+    let (stopping, dropped) = (CancellationToken::new(), CancellationToken::new());
     let _guard = dropped.clone().drop_guard();
+    // Nothing is sent: it is closed when no connection is left.
+    let (open, mut all_closed) = mpsc::channel::<Infallible>(1);
+    let slots = Arc::new(Semaphore::new(limits.connections));
+    let accept = async {
+        loop {
+            let Ok(permit) = Arc::clone(&slots).acquire_owned().await else { return };
+            let slot = Slot { _permit: Arc::new(permit) };
+            let Ok((stream, _)) = listener.accept().await else {
+                tokio::time::sleep(ACCEPT_AGAIN).await;
+                continue;
+            };
+            let connection = Arc::clone(&server).connection(stream, slot, stopping.clone());
+            let (open, dropped) = (open.clone(), dropped.clone());
+            tokio::spawn(async move {
+                tokio::select! {
+                    () = connection => {}
+                    () = dropped.cancelled() => {}
+                }
+                drop(open);
+            });
+        }
+    };
     tokio::select! {
-        () = accept(&listener, &router, &graceful, &dropped, limits) => {}
+        () = accept => {}
         () = stop => {}
     }
-    drop(listener);
-    graceful.shutdown().await;
-}
-
-/// Accepts connections for ever.
-async fn accept(
-    listener: &TcpListener,
-    router: &Router,
-    graceful: &GracefulShutdown,
-    dropped: &CancellationToken,
-    limits: Limits,
-) {
-    let mut builder = Builder::new(TokioExecutor::new()).http1_only();
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(limits.request_head);
-    let slots = Arc::new(Semaphore::new(limits.connections));
-    loop {
-        let Ok(permit) = Arc::clone(&slots).acquire_owned().await else { return };
-        let slot = Slot { _permit: Arc::new(permit) };
-        let Ok((stream, _)) = listener.accept().await else {
-            tokio::time::sleep(ACCEPT_AGAIN).await;
-            continue;
-        };
-        let service = TowerToHyperService::new(router.clone().layer(Extension(slot.clone())));
-        let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
-        let connection = graceful.watch(connection.into_owned());
-        let dropped = dropped.clone();
-        tokio::spawn(async move {
-            tokio::select! {
-                // Errors are the client's going away, or its taking too long.
-                _ = connection => {}
-                () = dropped.cancelled() => {}
-            }
-            drop(slot);
-        });
-    }
+    drop((listener, open));
+    stopping.cancel();
+    all_closed.recv().await;
 }
 
 #[cfg(test)]
@@ -108,7 +111,7 @@ mod tests {
         let (stop, stopped) = oneshot::channel::<()>();
         let router = Router::new().route("/", get(async || "ok"));
         let stopped = async { _ = stopped.await };
-        let serving = tokio::spawn(serve(listener, router, stopped, limits));
+        let serving = tokio::spawn(serve(listener, router, None, stopped, limits));
         (address, stop, serving)
     }
 

@@ -33,6 +33,7 @@ pub(crate) struct Metrics {
     api: Counts,
     bytes: Counts,
     watches: Family<Labels, Gauge>,
+    certificates: Counts,
     factory: SharedInformerFactory,
     collections: Arc<Collections>,
 }
@@ -59,6 +60,7 @@ impl Metrics {
             api: Counts::default(),
             bytes: Counts::default(),
             watches: Family::default(),
+            certificates: Counts::default(),
             factory: collections.factory().clone(),
             collections,
         }
@@ -72,6 +74,8 @@ impl Metrics {
         add("serve_api_requests", help, &self.api);
         let help = "Bytes of bodies sent for Kubernetes' API, by resource and who answered";
         add("serve_api_sent_bytes", help, &self.bytes);
+        let help = "Changes of the certificate's files, by whether they could be used";
+        add("serve_certificate_changes", help, &self.certificates);
         registry.register(
             "gateway_unwritable_objects",
             "Objects asked for that could not be written as JSON, each time",
@@ -89,6 +93,12 @@ impl Metrics {
     /// Counts an answer.
     pub(crate) fn answered(&self, code: StatusCode) {
         self.http.get_or_create(&vec![("code", code.as_str().to_owned())]).inc();
+    }
+
+    /// Counts a change of the certificate's files.
+    pub(crate) fn certificate_read(&self, is_usable: bool) {
+        let result = if is_usable { "used" } else { "refused" };
+        self.certificates.get_or_create(&vec![("result", result.to_owned())]).inc();
     }
 
     /// Counts the objects that could not be written as JSON.

@@ -1,6 +1,7 @@
 //! The command line: [`Args`] and what it is made of.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
@@ -164,6 +165,13 @@ pub struct ServeArgs {
     /// authentication: everybody who reaches it reads what your account may read.
     #[arg(long)]
     pub unprotected_api: bool,
+    /// Speak TLS with this certificate, in PEM, followed by those of its issuers. The files are read
+    /// again when they change.
+    #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
+    pub tls_cert_file: Option<PathBuf>,
+    /// The private key of the certificate, in PEM, not encrypted.
+    #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
+    pub tls_private_key_file: Option<PathBuf>,
     /// Resources to hold from the start to the end, such as pods,nodes. Others are held from the
     /// first list or watch of them on.
     #[arg(long, value_name = "RESOURCES", value_delimiter = ',')]

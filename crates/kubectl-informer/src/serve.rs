@@ -1,7 +1,7 @@
 //! `serve`: the endpoint.
 
 use anyhow::Context;
-use informer_serve::{Endpoint, Options, is_exposed};
+use informer_serve::{Endpoint, Options, Tls, is_exposed};
 use tokio::net::TcpListener;
 
 use crate::args::{ManagedFields, ServeArgs};
@@ -25,6 +25,10 @@ pub(crate) async fn serve(
             }
         }
     }
+    let tls = match (&args.tls_cert_file, &args.tls_private_key_file) {
+        (Some(cert_file), Some(key_file)) => Some(Tls::load(cert_file, key_file)?),
+        _ => None,
+    };
     let listener = TcpListener::bind(args.addr).await.with_context(|| {
         format!("cannot listen on {}; choose another address with --addr", args.addr)
     })?;
@@ -55,11 +59,19 @@ pub(crate) async fn serve(
     };
     let endpoint = Endpoint::new(connection.client.clone(), options);
     let url = &connection.url;
+    let (scheme, trust) = match tls {
+        Some(_) => ("https", " --certificate-authority FILE"),
+        None => ("http", ""),
+    };
     io.print(format!(
-        "serving {url} on http://{address}; try kubectl --server http://{address} get pods, or http://{address}/pods\n"
+        "serving {url} on {scheme}://{address}; try kubectl --server {scheme}://{address}{trust} get pods, or {scheme}://{address}/pods\n"
     ))
     .await?;
     let (end, lasting) = (io.clone(), args.lasting);
-    endpoint.serve(listener, async move { end.end(lasting).await }).await;
+    let stop = async move { end.end(lasting).await };
+    match tls {
+        Some(tls) => endpoint.serve_tls(listener, tls, stop).await,
+        None => endpoint.serve(listener, stop).await,
+    }
     Ok(())
 }

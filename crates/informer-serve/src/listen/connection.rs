@@ -1,0 +1,190 @@
+//! One connection: handshake, protocol, end.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::routing::future::RouteFuture;
+use http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use socket2::{SockRef, TcpKeepalive};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+use tokio_util::sync::CancellationToken;
+use tower::Service as _;
+
+use super::stall::{Opening, StallGuard};
+use super::{Limits, Slot};
+
+/// The largest head of a request, and what HTTP/1.1 buffers in each direction.
+const MAX_HEAD_BYTES: usize = 64 * 1024;
+/// As in kube-apiserver.
+const MAX_STREAMS: u32 = 250;
+/// How much of an HTTP/2 stream is buffered for a client that does not open its window.
+const MAX_STREAM_BYTES: usize = 64 * 1024;
+/// How many streams a client may open and reset before they are looked at (rapid reset).
+const MAX_PENDING_RESETS: usize = 20;
+/// How many streams may be reset because of a client's errors.
+const MAX_ERROR_RESETS: usize = 256;
+/// How often a client is probed for being there.
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+const PING_TIMEOUT: Duration = Duration::from_secs(20);
+/// How much unsent data the kernel buffers for each connection. More of it only delays the moment
+/// at which a slow client is noticed.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const MAX_UNSENT_BYTES: u32 = 128 * 1024;
+/// How much is read of a client that was refused before its connection is closed.
+const MAX_DISCARDED_BYTES: u64 = 64 * 1024;
+/// The bytes that begin HTTP/2.
+const PREFACE_BYTES: usize = 24;
+const PLAIN_REFUSED: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 50\r\nConnection: close\r\n\r\nthis address speaks TLS: ask with https:// instead";
+
+/// What all connections are served with.
+pub(super) struct Server {
+    router: Router,
+    tls: Option<TlsAcceptor>,
+    limits: Limits,
+    http1: http1::Builder,
+    http2: http2::Builder<TokioExecutor>,
+}
+
+impl Server {
+    pub(super) fn new(router: Router, tls: Option<TlsAcceptor>, limits: Limits) -> Self {
+        let mut http1 = http1::Builder::new();
+        http1
+            .timer(TokioTimer::new())
+            .header_read_timeout(limits.request_head)
+            .max_buf_size(MAX_HEAD_BYTES);
+        let mut http2 = http2::Builder::new(TokioExecutor::new());
+        http2
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(MAX_STREAMS)
+            .max_header_list_size(MAX_HEAD_BYTES as u32)
+            .max_send_buf_size(MAX_STREAM_BYTES)
+            .max_pending_accept_reset_streams(MAX_PENDING_RESETS)
+            .max_local_error_reset_streams(MAX_ERROR_RESETS)
+            .keep_alive_interval(PING_INTERVAL)
+            .keep_alive_timeout(PING_TIMEOUT);
+        Self { router, tls, limits, http1, http2 }
+    }
+
+    /// Serves a connection to its end; `stop` lets its running requests end.
+    pub(super) async fn connection(
+        self: Arc<Self>,
+        stream: TcpStream,
+        slot: Slot,
+        stop: CancellationToken,
+    ) {
+        tune(&stream);
+        let Some(acceptor) = &self.tls else {
+            let stream = StallGuard::new(stream, self.limits.write_stall);
+            return self.http1(stream, slot, &stop).await;
+        };
+        // In a box of its own, since its state is large and short-lived.
+        let handshake = Box::pin(self.handshake(acceptor, stream));
+        let stream = tokio::select! {
+            stream = tokio::time::timeout(self.limits.handshake, handshake) => stream,
+            () = stop.cancelled() => return,
+        };
+        let Ok(Some(stream)) = stream else { return };
+        match stream.get_ref().1.alpn_protocol() {
+            Some(b"h2") => self.http2(stream, slot, &stop).await,
+            _ => self.http1(stream, slot, &stop).await,
+        }
+    }
+
+    async fn handshake(
+        &self,
+        acceptor: &TlsAcceptor,
+        mut stream: TcpStream,
+    ) -> Option<TlsStream<StallGuard<TcpStream>>> {
+        let mut first = [0];
+        stream.peek(&mut first).await.ok()?;
+        // The method of a request; TLS begins with 22.
+        if first[0].is_ascii_uppercase() {
+            refuse_plain(&mut stream).await;
+            return None;
+        }
+        acceptor.accept(StallGuard::new(stream, self.limits.write_stall)).await.ok()
+    }
+
+    async fn http1<S>(&self, stream: S, slot: Slot, stop: &CancellationToken)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let service = Service { router: self.router.clone(), slot };
+        let connection = self.http1.serve_connection(TokioIo::new(stream), service);
+        let connection = Box::pin(connection.with_upgrades());
+        drive(connection, http1::UpgradeableConnection::graceful_shutdown, stop).await;
+    }
+
+    async fn http2<S>(&self, stream: S, slot: Slot, stop: &CancellationToken)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let stream = Opening::new(stream, PREFACE_BYTES, self.limits.request_head);
+        let service = Service { router: self.router.clone(), slot };
+        let connection = Box::pin(self.http2.serve_connection(TokioIo::new(stream), service));
+        drive(connection, http2::Connection::graceful_shutdown, stop).await;
+    }
+}
+
+/// Polls a connection to its end. Errors are the client's going away, or its taking too long.
+async fn drive<C: Future>(
+    mut connection: Pin<Box<C>>,
+    shut_down: impl FnOnce(Pin<&mut C>),
+    stop: &CancellationToken,
+) {
+    tokio::select! {
+        _ = &mut connection => return,
+        () = stop.cancelled() => {}
+    }
+    shut_down(connection.as_mut());
+    drop(connection.await);
+}
+
+/// The routes, for requests of one connection.
+struct Service {
+    router: Router,
+    slot: Slot,
+}
+
+impl hyper::service::Service<Request<Incoming>> for Service {
+    type Response = axum::response::Response;
+    type Error = Infallible;
+    type Future = RouteFuture<Infallible>;
+
+    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+        request.extensions_mut().insert(self.slot.clone());
+        self.router.clone().call(request.map(Body::new))
+    }
+}
+
+/// Answers a client that does not speak TLS.
+async fn refuse_plain(stream: &mut TcpStream) {
+    if stream.write_all(PLAIN_REFUSED).await.is_ok() && stream.shutdown().await.is_ok() {
+        // A socket that is closed with unread bytes resets the connection, and the answer is lost.
+        let mut rest = stream.take(MAX_DISCARDED_BYTES);
+        drop(tokio::io::copy(&mut rest, &mut tokio::io::sink()).await);
+    }
+}
+
+/// Sets what keeps events fast, and clients that vanished from staying; all of it is optional.
+fn tune(stream: &TcpStream) {
+    drop(stream.set_nodelay(true));
+    let socket = SockRef::from(stream);
+    let keepalive = TcpKeepalive::new().with_time(PING_INTERVAL).with_interval(PING_INTERVAL / 3);
+    drop(socket.set_tcp_keepalive(&keepalive));
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    {
+        drop(socket.set_tcp_notsent_lowat(MAX_UNSENT_BYTES));
+        drop(socket.set_tcp_user_timeout(Some(PING_INTERVAL * 2)));
+    }
+}
