@@ -102,8 +102,6 @@ struct Fixed {
 #[derive(Clone)]
 struct Pod(ObjectKey, WireObject);
 
-struct Silence;
-
 impl Fixed {
     fn new() -> Self {
         let kind = Kind::of("v1", "Pod").expect("Pods are built in");
