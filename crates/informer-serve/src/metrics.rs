@@ -16,7 +16,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
 use crate::collection::Collection;
@@ -32,7 +32,6 @@ pub(crate) struct Metrics {
     unwritable: Counter,
     api: Counts,
     bytes: Counts,
-    watches: Family<Labels, Gauge>,
     certificates: Counts,
     factory: SharedInformerFactory,
     collections: Arc<Collections>,
@@ -59,7 +58,6 @@ impl Metrics {
             unwritable: Counter::default(),
             api: Counts::default(),
             bytes: Counts::default(),
-            watches: Family::default(),
             certificates: Counts::default(),
             factory: collections.factory().clone(),
             collections,
@@ -80,11 +78,6 @@ impl Metrics {
             "gateway_unwritable_objects",
             "Objects asked for that could not be written as JSON, each time",
             self.unwritable.clone(),
-        );
-        registry.register(
-            "serve_open_watches",
-            "Watches of Kubernetes' API that are open",
-            self.watches.clone(),
         );
         registry.register_collector(Box::new(Informers(self.factory.clone())));
         registry.register_collector(Box::new(Held(Arc::clone(&self.collections))));
@@ -120,14 +113,8 @@ impl Metrics {
         let code = label("code", response.status().as_str());
         let labels = vec![label("verb", verb), resource.clone(), code, origin.clone()];
         self.api.get_or_create(&labels).inc();
-        let bytes = self.bytes.get_or_create_owned(&vec![resource.clone(), origin]);
-        let is_watch = verb == "watch" && response.status().is_success();
-        let open = is_watch.then(|| {
-            let watches = self.watches.get_or_create_owned(&vec![resource]);
-            watches.inc();
-            OpenWatch(watches)
-        });
-        response.map(|body| Body::new(Metered { body, bytes, _open: open }))
+        let bytes = self.bytes.get_or_create_owned(&vec![resource, origin]);
+        response.map(|body| Body::new(Metered { body, bytes }))
     }
 
     pub(crate) fn encode(&self) -> Result<String, fmt::Error> {
@@ -153,15 +140,6 @@ impl Origin {
 struct Metered {
     body: Body,
     bytes: Counter,
-    _open: Option<OpenWatch>,
-}
-
-struct OpenWatch(Gauge);
-
-impl Drop for OpenWatch {
-    fn drop(&mut self) {
-        self.0.dec();
-    }
 }
 
 impl http_body::Body for Metered {
@@ -218,6 +196,21 @@ impl Collector for Held {
         for collection in &collections {
             let held = i64::try_from(collection.bytes()).unwrap_or(i64::MAX);
             ConstGauge::new(held).encode(bytes.encode_family(&labels(collection))?)?;
+        }
+        let help = "Watches that are open";
+        let mut open =
+            encoder.encode_descriptor("serve_open_watches", help, None, MetricType::Gauge)?;
+        for collection in &collections {
+            let count = collection.history.watch_cache.watchers();
+            ConstGauge::new(i64::try_from(count).unwrap_or(i64::MAX))
+                .encode(open.encode_family(&labels(collection))?)?;
+        }
+        let help = "Watches ended with 410: too slow, or the API server's history has changed";
+        let mut expired =
+            encoder.encode_descriptor("serve_expired_watches", help, None, MetricType::Counter)?;
+        for collection in &collections {
+            ConstCounter::new(collection.history.watch_cache.expired())
+                .encode(expired.encode_family(&labels(collection))?)?;
         }
         Ok(())
     }

@@ -100,6 +100,8 @@ struct State<O> {
     /// Watchers of an earlier generation end.
     generation: u64,
     is_closed: bool,
+    /// How many watchers have expired.
+    expired: u64,
 }
 
 /// Somebody who watches a collection, from a version on.
@@ -116,7 +118,8 @@ impl<O: Object> WatchCache<O> {
     #[must_use]
     pub fn new(version: u64, capacity: Capacity) -> Self {
         let dispatch = Dispatch::new(version, capacity);
-        let state = State { dispatch, bells: HashMap::new(), generation: 0, is_closed: false };
+        let state =
+            State { dispatch, bells: HashMap::new(), generation: 0, is_closed: false, expired: 0 };
         Self(Arc::new(Mutex::new(state)))
     }
 
@@ -136,6 +139,12 @@ impl<O: Object> WatchCache<O> {
     #[must_use]
     pub fn watchers(&self) -> usize {
         self.lock().dispatch.watchers()
+    }
+
+    /// How many watchers have [`Expired`] so far: they were too slow, or the history has changed.
+    #[must_use]
+    pub fn expired(&self) -> u64 {
+        self.lock().expired
     }
 
     /// The changes after a version, in order, as far as they are known by themselves: `None` if
@@ -247,7 +256,8 @@ impl<O: Object> Watcher<O> {
 
     fn poll(&mut self) -> Result<Events<O>, Ended> {
         let mut state = self.cache.lock();
-        let events = state.dispatch.read(&mut self.place, ROOM)?;
+        let read = state.dispatch.read(&mut self.place, ROOM);
+        let events = read.inspect_err(|_| state.expired += 1)?;
         let has_ended = state.is_closed || state.generation != self.generation;
         if has_ended && events.changes.is_empty() && events.mark.is_none() {
             return Err(Ended::Closed);
