@@ -154,7 +154,7 @@ impl<T> ChangeLog<T> {
             self.append(Entry { until, gap: None, change: Some(change), weight });
         }
         self.version = self.version.max(version);
-        self.trim(0);
+        self.trim(|| 0);
     }
 
     /// Appends what a new list at `version` showed to have changed since the log's version, in any
@@ -172,7 +172,7 @@ impl<T> ChangeLog<T> {
             self.append(Entry { until: version, gap: Some(before), change, weight });
         }
         self.version = version;
-        self.trim(0);
+        self.trim(|| 0);
     }
 
     /// Begins another history at `version`: versions before and after do not compare. All cursors
@@ -280,9 +280,9 @@ impl<T> ChangeLog<T> {
         })
     }
 
-    /// Drops the oldest changes until there is room for so much beside them.
-    pub(crate) fn trim(&mut self, beside: usize) {
-        while self.weight + beside > self.limit {
+    /// Drops the oldest changes until there is room for what else they hold.
+    pub(crate) fn trim(&mut self, beside: impl Fn() -> usize) {
+        while self.weight + beside() > self.limit {
             let Some(entry) = self.entries.pop_front() else { break };
             self.weight -= entry.weight;
             self.first += 1;

@@ -157,17 +157,13 @@ impl<O: Object> WatchCache<O> {
     /// Takes changes, in the order of their versions. All up to `version` are known then: that of
     /// a bookmark, or of the last change.
     pub fn push(&self, version: u64, changes: impl IntoIterator<Item = Change<O>>) {
-        let mut state = self.lock();
-        let woken = state.dispatch.push(version, changes);
-        state.wake(&woken);
+        self.append(|dispatch| dispatch.push(version, changes));
     }
 
     /// Takes what a new list at `version` showed to have changed, by the
     /// [rules of the log](crate::log#relists). Deletions have the version before.
     pub fn relist(&self, version: u64, changes: impl IntoIterator<Item = Change<O>>) {
-        let mut state = self.lock();
-        let woken = state.dispatch.relist(version, changes);
-        state.wake(&woken);
+        self.append(|dispatch| dispatch.relist(version, changes));
     }
 
     /// Begins another history at `version`: all watchers expire.
@@ -203,18 +199,21 @@ impl<O: Object> WatchCache<O> {
         Ok(Watcher { cache: self.clone(), place, generation: state.generation, bell })
     }
 
+    fn append(&self, append: impl FnOnce(&mut Dispatch<O>) -> Vec<SelectionId>) {
+        let mut state = self.lock();
+        let woken = append(&mut state.dispatch);
+        let bells: Vec<_> = woken.iter().filter_map(|it| state.bells.get(it)).cloned().collect();
+        // Thousands are woken for one change, and want the lock.
+        drop(state);
+        bells.iter().for_each(|bell| drop(bell.send_replace(())));
+    }
+
     fn lock(&self) -> MutexGuard<'_, State<O>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<O> State<O> {
-    fn wake(&self, selections: &[SelectionId]) {
-        for bell in selections.iter().filter_map(|it| self.bells.get(it)) {
-            bell.send_replace(());
-        }
-    }
-
     fn wake_all(&self) {
         for bell in self.bells.values() {
             bell.send_replace(());

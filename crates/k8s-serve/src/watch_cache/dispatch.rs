@@ -16,6 +16,9 @@ use crate::object::Object;
 /// What a change weighs beside its objects, in bytes; and by itself if only changes are counted.
 const CHANGE_WEIGHT: usize = 256;
 
+/// Which part of the capacity encoded events may take: one over this.
+const ENCODED_PART: usize = 4;
+
 /// The log of a collection, and who reads what of it: all rules of a
 /// [`WatchCache`](super::WatchCache), without lock, task and clock.
 ///
@@ -31,6 +34,8 @@ pub struct Dispatch<O> {
     watchers: usize,
     /// What the encoded events weigh.
     encoded: Arc<AtomicUsize>,
+    /// Those of the entries before this number were let go of.
+    encoded_from: u64,
 }
 
 /// A selection: all watchers with one interest.
@@ -81,6 +86,7 @@ impl<O: Object> Dispatch<O> {
             last_id: 0,
             watchers: 0,
             encoded: Arc::default(),
+            encoded_from: 0,
         }
     }
 
@@ -245,11 +251,13 @@ impl<O: Object> Dispatch<O> {
         &self,
         changes: impl IntoIterator<Item = Change<O>>,
     ) -> Vec<(u64, Arc<Logged<O>>, usize)> {
-        let of = |object: &Option<O>| object.as_ref().map_or(0, |it| it.wire().bytes.len());
         let weighed = changes.into_iter().map(|change| {
             let weight = match self.capacity {
-                // What was there before is in no store any more.
-                Capacity::Bytes(_) => CHANGE_WEIGHT + of(&change.before) + of(&change.after),
+                // What is there now is in the store, or it is what was there before another change.
+                Capacity::Bytes(_) => {
+                    let before = change.before.as_ref().map_or(0, |it| it.wire().bytes.len());
+                    CHANGE_WEIGHT + before
+                }
                 Capacity::Changes(_) => CHANGE_WEIGHT,
             };
             let version = change.version;
@@ -258,12 +266,25 @@ impl<O: Object> Dispatch<O> {
         weighed.collect()
     }
 
+    /// Drops what is beyond the capacity: encoded events first, from which few go on.
+    fn trim(&mut self, bytes: usize) {
+        let encoded = || self.encoded.load(Ordering::Relaxed);
+        for (number, _, logged) in self.log.entries_from(self.encoded_from) {
+            if encoded() <= bytes / ENCODED_PART {
+                break;
+            }
+            logged.inspect(|it| it.forget_encoded());
+            self.encoded_from = number + 1;
+        }
+        self.log.trim(encoded);
+    }
+
     /// Appends to the log, and tells the selections.
     fn append(&mut self, append: impl FnOnce(&mut ChangeLog<Arc<Logged<O>>>)) -> Vec<SelectionId> {
         let from = self.log.end();
         append(&mut self.log);
-        if let Capacity::Bytes(_) = self.capacity {
-            self.log.trim(self.encoded.load(Ordering::Relaxed));
+        if let Capacity::Bytes(bytes) = self.capacity {
+            self.trim(bytes);
         }
         let mut woken = Vec::new();
         let mut candidates = Vec::new();

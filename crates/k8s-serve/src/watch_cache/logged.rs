@@ -15,7 +15,8 @@ use crate::writer::Rendering;
 /// is sent, whatever the number of watchers.
 pub struct Logged<O> {
     change: Change<O>,
-    encoded: Mutex<Vec<Encoded>>,
+    /// `None` once they were let go of.
+    encoded: Mutex<Option<Vec<Encoded>>>,
     /// What all that are encoded weigh together, in the whole log.
     weight: Arc<AtomicUsize>,
 }
@@ -28,7 +29,7 @@ struct Encoded {
 
 impl<O> Logged<O> {
     pub(super) fn new(change: Change<O>, weight: Arc<AtomicUsize>) -> Self {
-        Self { change, encoded: Mutex::default(), weight }
+        Self { change, encoded: Mutex::new(Some(Vec::new())), weight }
     }
 
     /// The change.
@@ -46,6 +47,7 @@ impl<O> Logged<O> {
     ) -> Result<Bytes, WriteError> {
         // Held meanwhile: the others want the same bytes.
         let mut all = self.encoded.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(all) = &mut *all else { return encode() };
         let found = all.iter().find(|it| it.event == event && it.rendering == *rendering);
         if let Some(found) = found {
             return Ok(found.bytes.clone());
@@ -57,11 +59,18 @@ impl<O> Logged<O> {
     }
 }
 
+impl<O> Logged<O> {
+    /// Lets go of the events: who still wants one makes it for itself.
+    pub(super) fn forget_encoded(&self) {
+        let all = self.encoded.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let weight = all.into_iter().flatten().map(|it| it.bytes.len()).sum();
+        self.weight.fetch_sub(weight, Ordering::Relaxed);
+    }
+}
+
 impl<O> Drop for Logged<O> {
     fn drop(&mut self) {
-        let all = self.encoded.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let weight = all.iter().map(|it| it.bytes.len()).sum();
-        self.weight.fetch_sub(weight, Ordering::Relaxed);
+        self.forget_encoded();
     }
 }
 
