@@ -205,7 +205,7 @@ impl<O: Object> WatchCache<O> {
         let bells: Vec<_> = woken.iter().filter_map(|it| state.bells.get(it)).cloned().collect();
         // Thousands are woken for one change, and want the lock.
         drop(state);
-        bells.iter().for_each(|bell| drop(bell.send_replace(())));
+        bells.iter().for_each(|bell| bell.send_replace(()));
     }
 
     fn lock(&self) -> MutexGuard<'_, State<O>> {
