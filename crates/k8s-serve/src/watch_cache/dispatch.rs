@@ -1,5 +1,8 @@
 //! Who is given what.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
@@ -157,6 +160,7 @@ impl<O: Object> Dispatch<O> {
         for selection in self.selections.values_mut() {
             selection.hits.clear();
             selection.from = from;
+            selection.dropped = Dropped::default();
         }
     }
 
@@ -253,10 +257,10 @@ impl<O: Object> Dispatch<O> {
     ) -> Vec<(u64, Arc<Logged<O>>, usize)> {
         let weighed = changes.into_iter().map(|change| {
             let weight = match self.capacity {
-                // What is there now is in the store, or it is what was there before another change.
+                // One of two states is in the store, or belongs to another change.
                 Capacity::Bytes(_) => {
-                    let before = change.before.as_ref().map_or(0, |it| it.wire().bytes.len());
-                    CHANGE_WEIGHT + before
+                    let states = change.before.iter().chain(&change.after);
+                    CHANGE_WEIGHT + states.map(|it| it.wire().bytes.len()).max().unwrap_or(0)
                 }
                 Capacity::Changes(_) => CHANGE_WEIGHT,
             };
@@ -309,7 +313,10 @@ impl<O: Object> Dispatch<O> {
             }
             for id in &candidates {
                 let Some(selection) = self.selections.get_mut(id) else { continue };
-                if selection.take(number, until, logged) {
+                if let Some(hit) = selection.hit(number, until, logged) {
+                    // Those who do not read forget nothing.
+                    selection.forget_before(self.log.first());
+                    selection.hits.push_back(hit);
                     woken.push(*id);
                 }
             }
@@ -321,18 +328,7 @@ impl<O: Object> Dispatch<O> {
 }
 
 impl Selection {
-    /// Takes an entry, if it is of interest.
-    fn take<O: Object>(
-        &mut self,
-        number: u64,
-        until: u64,
-        logged: Option<&Arc<Logged<O>>>,
-    ) -> bool {
-        let hit = self.hit(number, until, logged);
-        self.hits.extend(hit);
-        hit.is_some()
-    }
-
+    /// An entry, if it is of interest.
     fn hit<O: Object>(
         &self,
         number: u64,
@@ -360,8 +356,8 @@ impl Selection {
     /// Takes note of what the log has dropped.
     fn forget_before(&mut self, first: u64) {
         while let Some(hit) = self.hits.front().filter(|hit| hit.number < first) {
-            let until = self.dropped.until.max(hit.until);
-            self.dropped = Dropped { next: hit.number + 1, until };
+            let Dropped { next, until } = self.dropped;
+            self.dropped = Dropped { next: next.max(hit.number + 1), until: until.max(hit.until) };
             self.hits.pop_front();
         }
     }
