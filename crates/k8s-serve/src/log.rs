@@ -90,6 +90,8 @@ pub struct Batch<C> {
     /// They end with a gap that leads to this version. A watch that takes bookmarks wants one now:
     /// the versions of the last changes are no place to start from.
     pub mark: Option<u64>,
+    /// Whether there may be more at once.
+    pub has_more: bool,
 }
 
 /// How much is taken at once.
@@ -210,7 +212,7 @@ impl<T> ChangeLog<T> {
         let from = cursor.next.max(self.first);
         let batch = self.read_of(cursor, dropped, (from..self.end()).map(|it| (it, ())), room)?;
         let changes = batch.changes.into_iter().map(|((), change)| change).collect();
-        Ok(Batch { changes, mark: batch.mark })
+        Ok(Batch { changes, mark: batch.mark, has_more: batch.has_more })
     }
 
     /// As [`read`](Self::read), for a watch that only some entries are of interest to: `numbers`
@@ -227,7 +229,7 @@ impl<T> ChangeLog<T> {
         if is_lost || cursor.history != self.history {
             return Err(self.expired());
         }
-        let mut batch = Batch { changes: Vec::new(), mark: None };
+        let mut batch = Batch { changes: Vec::new(), mark: None, has_more: false };
         let (mut next, mut weight) = (cursor.next, 0);
         for (number, of) in numbers {
             let Some(entry) = self.entry(number) else { continue };
@@ -236,6 +238,7 @@ impl<T> ChangeLog<T> {
             }
             let is_full = batch.changes.len() >= room.changes || weight >= room.weight;
             if batch.mark.is_some() || is_full {
+                batch.has_more = true;
                 return Ok(self.moved(cursor, next, batch));
             }
             next = number + 1;

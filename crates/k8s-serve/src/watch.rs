@@ -26,6 +26,10 @@ use crate::writer::{Writer, error_event};
 /// How long before its timeout a watch gets a last bookmark.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 
+/// How soon after changes were sent others are at the earliest: a burst is sent in a few parts, and
+/// a change that comes by itself at once.
+const GATHER: Duration = Duration::from_millis(2);
+
 /// How many initial objects go into one chunk.
 const STEP: usize = 64;
 
@@ -79,6 +83,7 @@ impl<B: Backend> ReadSide<B> {
             }),
             deadline,
             alarm: Box::pin(tokio::time::sleep_until(deadline)),
+            sent: started,
             end: Box::pin(self.backend().clone().watch_end()),
         };
         Ok(stream_response(
@@ -131,6 +136,8 @@ struct Watch<B: Backend> {
     deadline: Instant,
     /// At the next bookmark or the deadline.
     alarm: Pin<Box<Sleep>>,
+    /// When changes were sent last.
+    sent: Instant,
     /// When the backend ends the watch.
     end: Pin<Box<dyn Future<Output = WatchEnd> + Send>>,
 }
@@ -155,8 +162,8 @@ struct Bookmarks {
 }
 
 /// What a watch waits for.
-enum Woken<O> {
-    Changes(Result<Events<O>, Ended>),
+enum Woken {
+    Ready,
     End(WatchEnd),
     Alarm,
 }
@@ -230,28 +237,42 @@ impl<B: Backend> Watch<B> {
         }
         let woken = tokio::select! {
             biased;
-            changes = self.watcher.next() => Woken::Changes(changes),
+            () = gathered(&mut self.watcher, self.sent + GATHER) => Woken::Ready,
             end = &mut self.end => Woken::End(end),
             () = &mut self.alarm => Woken::Alarm,
         };
         match woken {
-            Woken::Changes(Ok(events)) => {
+            Woken::Ready => {
+                let taken = self.watcher.take();
+                self.taken(out, taken)?;
+            }
+            Woken::End(WatchEnd::Refused(status)) => self.end(out, &status),
+            Woken::End(WatchEnd::Closed) => self.phase = Phase::Ended,
+            Woken::Alarm => self.alarm(out),
+        }
+        Ok(())
+    }
+
+    fn taken(
+        &mut self,
+        out: &mut Chunk,
+        taken: Result<Events<B::Object>, Ended>,
+    ) -> Result<(), WriteError> {
+        match taken {
+            Ok(events) => {
                 for (event, logged) in &events.changes {
                     self.change(out, *event, logged)?;
                 }
                 if let Some(version) = events.mark.filter(|_| self.bookmarks.is_some()) {
                     self.bookmark(out, version, false);
                 }
+                self.sent = Instant::now();
             }
-            Woken::Changes(Err(Ended::Expired(expired))) => {
+            Err(Ended::Expired(expired)) => {
                 let status = too_old(self.watcher.progress().unwrap_or(0), expired.current);
                 self.end(out, &status);
             }
-            Woken::End(WatchEnd::Refused(status)) => self.end(out, &status),
-            Woken::Changes(Err(Ended::Closed)) | Woken::End(WatchEnd::Closed) => {
-                self.phase = Phase::Ended;
-            }
-            Woken::Alarm => self.alarm(out),
+            Err(Ended::Closed) => self.phase = Phase::Ended,
         }
         Ok(())
     }
@@ -295,8 +316,8 @@ impl<B: Backend> Watch<B> {
             // With the columns, which others do not want.
             return self.event(out.own(), (event, object), version);
         }
-        let now = self.backend.now();
         let bytes = logged.encoded(event, self.writer.rendering(), || {
+            let now = self.backend.now();
             let mut bytes = Vec::with_capacity(2 * object.wire().bytes.len() + 128);
             self.writer.event(&mut bytes, (event, object), version, false, now)?;
             Ok(bytes.into())
@@ -341,6 +362,16 @@ impl Chunk {
     fn into_bytes(self) -> Option<Bytes> {
         let bytes = if self.own.is_empty() { self.shared } else { self.own.into() };
         Some(bytes).filter(|bytes| !bytes.is_empty())
+    }
+}
+
+/// Waits for changes, and for more of them if it is not yet time.
+async fn gathered<O: Object>(watcher: &mut Watcher<O>, time: Instant) {
+    if !watcher.has_more() {
+        watcher.ready().await;
+        if Instant::now() < time {
+            tokio::time::sleep_until(time).await;
+        }
     }
 }
 

@@ -110,6 +110,8 @@ pub struct Watcher<O: Object> {
     place: Place,
     generation: u64,
     bell: watch::Receiver<()>,
+    /// Whether there may be something that it was not woken for.
+    has_more: bool,
 }
 
 impl<O: Object> WatchCache<O> {
@@ -196,7 +198,8 @@ impl<O: Object> WatchCache<O> {
         let mut state = self.lock();
         let place = state.dispatch.enter(after, interest)?;
         let bell = state.bells.entry(place.selection()).or_default().subscribe();
-        Ok(Watcher { cache: self.clone(), place, generation: state.generation, bell })
+        let generation = state.generation;
+        Ok(Watcher { cache: self.clone(), place, generation, bell, has_more: true })
     }
 
     fn append(&self, append: impl FnOnce(&mut Dispatch<O>) -> Vec<SelectionId>) {
@@ -231,13 +234,22 @@ impl<O: Object> Watcher<O> {
     /// Dropping the future loses no change.
     pub async fn next(&mut self) -> Result<Events<O>, Ended> {
         loop {
-            // Marked as seen before looking: what comes in between wakes the next round.
-            self.bell.borrow_and_update();
-            let events = self.poll()?;
+            self.ready().await;
+            let events = self.take()?;
             if !events.changes.is_empty() || events.mark.is_some() {
                 return Ok(events);
             }
-            self.bell.changed().await.map_err(|_| Ended::Closed)?;
+        }
+    }
+
+    /// Waits until there may be something to [`take`](Self::take).
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses nothing.
+    pub async fn ready(&mut self) {
+        if !self.has_more {
+            // Its sender is kept as long as this is there.
+            drop(self.bell.changed().await);
         }
     }
 
@@ -253,7 +265,20 @@ impl<O: Object> Watcher<O> {
         self.cache.version()
     }
 
-    fn poll(&mut self) -> Result<Events<O>, Ended> {
+    /// Whether there may be something to [`take`](Self::take) at once, that was left for want of
+    /// room or was there before.
+    #[must_use]
+    pub fn has_more(&self) -> bool {
+        self.has_more
+    }
+
+    /// The changes that are there now, in order; they may be none.
+    ///
+    /// # Errors
+    /// If there will be none any more.
+    pub fn take(&mut self) -> Result<Events<O>, Ended> {
+        // Marked as seen before looking: what comes in between wakes.
+        self.bell.borrow_and_update();
         let mut state = self.cache.lock();
         let read = state.dispatch.read(&mut self.place, ROOM);
         let events = read.inspect_err(|_| state.expired += 1)?;
@@ -261,6 +286,8 @@ impl<O: Object> Watcher<O> {
         if has_ended && events.changes.is_empty() && events.mark.is_none() {
             return Err(Ended::Closed);
         }
+        // What has ended says so after the last changes.
+        self.has_more = events.has_more || has_ended;
         Ok(events)
     }
 }

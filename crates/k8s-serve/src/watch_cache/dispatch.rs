@@ -190,13 +190,14 @@ impl<O: Object> Dispatch<O> {
     /// history.
     pub fn read(&mut self, place: &mut Place, room: Room) -> Result<Events<O>, Expired> {
         let Some(selection) = self.selections.get_mut(&place.selection) else {
-            return Ok(Batch { changes: Vec::new(), mark: None });
+            return Ok(Batch { changes: Vec::new(), mark: None, has_more: false });
         };
         selection.forget_before(self.log.first());
         let hits = selection.hits_from(place.cursor.next()).map(|hit| (hit.number, hit.event));
         let batch = self.log.read_of(&mut place.cursor, selection.dropped, hits, room)?;
         let changes = batch.changes.into_iter().map(|(event, it)| (event, Arc::clone(it)));
-        let events = Batch { changes: changes.collect(), mark: batch.mark };
+        let events =
+            Batch { changes: changes.collect(), mark: batch.mark, has_more: batch.has_more };
         if selection.watchers == 1 {
             // Who comes later reaches back again.
             selection.from = place.cursor.next().max(selection.from);
