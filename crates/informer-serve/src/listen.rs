@@ -2,6 +2,8 @@
 
 mod connection;
 mod stall;
+#[cfg(test)]
+mod tests;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -91,63 +93,4 @@ pub(crate) async fn serve(
     drop((listener, open));
     stopping.cancel();
     all_closed.recv().await;
-}
-
-#[cfg(test)]
-mod tests {
-    use axum::routing::get;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::TcpStream;
-    use tokio::sync::oneshot;
-
-    use super::*;
-
-    const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-
-    /// A server that answers `ok`; it ends when the sender is dropped.
-    async fn server(limits: Limits) -> (String, oneshot::Sender<()>, tokio::task::JoinHandle<()>) {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        let (stop, stopped) = oneshot::channel::<()>();
-        let router = Router::new().route("/", get(async || "ok"));
-        let stopped = async { _ = stopped.await };
-        let serving = tokio::spawn(serve(listener, router, None, stopped, limits));
-        (address, stop, serving)
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn g34_a_connection_that_does_not_say_what_it_wants_is_closed() {
-        let limits = Limits { request_head: Duration::from_secs(30), ..Limits::default() };
-        let (address, stop, serving) = server(limits).await;
-        let mut slow = TcpStream::connect(&address).await.unwrap();
-        slow.write_all(b"GET / HTTP/1.1\r\nHost: loc").await.unwrap();
-        let mut answer = Vec::new();
-        let closed =
-            tokio::time::timeout(Duration::from_secs(60), slow.read_to_end(&mut answer)).await;
-        assert!(closed.is_ok(), "still open after twice the time that it may take");
-        assert!(!String::from_utf8_lossy(&answer).contains("200 OK"));
-        drop(stop);
-        serving.await.unwrap();
-    }
-
-    #[tokio::test]
-    async fn g34_no_more_connections_are_served_at_a_time_than_allowed() {
-        let limits = Limits { connections: 1, ..Limits::default() };
-        let (address, stop, serving) = server(limits).await;
-        let first = TcpStream::connect(&address).await.unwrap();
-        let mut second = TcpStream::connect(&address).await.unwrap();
-        second.write_all(REQUEST).await.unwrap();
-        let mut answer = Vec::new();
-        let early =
-            tokio::time::timeout(Duration::from_millis(50), second.read_to_end(&mut answer)).await;
-        assert!(
-            early.is_err() && answer.is_empty(),
-            "the second connection was served beside the first"
-        );
-        drop(first);
-        second.read_to_end(&mut answer).await.unwrap();
-        assert!(String::from_utf8_lossy(&answer).contains("200 OK"));
-        drop(stop);
-        serving.await.unwrap();
-    }
 }

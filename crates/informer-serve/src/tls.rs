@@ -1,5 +1,10 @@
 //! The certificate of an endpoint: its files, and reading them again.
 
+#[cfg(test)]
+pub(crate) mod secret;
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
@@ -81,7 +86,7 @@ pub enum TlsError {
     Encrypted(TlsFile),
     /// The private key is none that can be used.
     #[error(
-        "{file}: {problem}; use an RSA key of at least 2048 bits, ECDSA P-256, P-384, P-521 or Ed25519"
+        "{file}: {problem}; use an RSA key of at least 2048 bits, ECDSA P-256 or P-384, or Ed25519"
     )]
     UnsupportedKey {
         /// Which file.

@@ -154,3 +154,54 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Opening<S> {
         Pin::new(&mut self.io).poll_shutdown(context)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+    use tokio::time::Instant;
+
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(30);
+
+    #[tokio::test(start_paused = true)]
+    async fn only_writes_without_progress_fail() {
+        let (ours, mut theirs) = duplex(1000);
+        let mut ours = StallGuard::new(ours, LIMIT);
+        let steady = async {
+            let mut buffer = [0; 10];
+            for _ in 0..100 {
+                tokio::time::sleep(LIMIT - Duration::from_secs(1)).await;
+                theirs.read_exact(&mut buffer).await.unwrap();
+            }
+        };
+        let (written, ()) = tokio::join!(ours.write_all(&[0; 2000]), steady);
+        written.unwrap();
+        assert!(ours.pending.is_none());
+
+        // Time that passes between writes does not count.
+        let started = Instant::now();
+        let failed = ours.write_all(&[0; 2000]).await.unwrap_err();
+        assert_eq!(failed.kind(), io::ErrorKind::TimedOut);
+        assert_eq!(started.elapsed(), LIMIT);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_idle_reader_is_no_stall() {
+        let (ours, mut theirs) = duplex(10);
+        let mut ours = StallGuard::new(ours, LIMIT);
+        let mut buffer = [0; 10];
+        for _ in 0..3 {
+            ours.write_all(&buffer).await.unwrap();
+            tokio::time::sleep(LIMIT * 2).await;
+            theirs.read_exact(&mut buffer).await.unwrap();
+            let slow = async {
+                tokio::time::sleep(LIMIT / 2).await;
+                theirs.read_exact(&mut [0; 10]).await.unwrap();
+            };
+            let (written, ()) = tokio::join!(ours.write_all(&[0; 20]), slow);
+            written.unwrap();
+            theirs.read_exact(&mut [0; 10]).await.unwrap();
+        }
+    }
+}

@@ -1,0 +1,256 @@
+use std::task::Poll;
+
+use axum::body::{Body, Bytes};
+use axum::routing::get;
+use futures_util::{FutureExt, stream};
+use http::{Request, Version};
+use http_body_util::{BodyExt, Empty};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout};
+
+use super::*;
+use crate::tls::Tls;
+use crate::tls::secret::{Pair, Secret};
+
+const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+const ENDLESS: &[u8] = b"GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+/// More than any limit here.
+const FOR_EVER: Duration = Duration::from_secs(600);
+
+/// A server that answers `ok`, and without end on `/endless`.
+struct Running {
+    address: String,
+    stop: oneshot::Sender<()>,
+    serving: JoinHandle<()>,
+    /// Told when an endless body is dropped.
+    ended: mpsc::UnboundedReceiver<()>,
+}
+
+impl Running {
+    async fn start(limits: Limits, tls: Option<TlsAcceptor>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (sender, ended) = mpsc::unbounded_channel();
+        let router = Router::new()
+            .route("/", get(async |request: Request<Body>| format!("{:?}", request.version())))
+            .route("/endless", get(move || async move { endless(sender.clone()) }));
+        let stopped = async { _ = stopped.await };
+        let serving = tokio::spawn(serve(listener, router, tls, stopped, limits));
+        Self { address, stop, serving, ended }
+    }
+
+    /// A server that speaks TLS, and its certificate.
+    async fn start_tls() -> (Self, Pair) {
+        let pair = Pair::new();
+        let secret = Secret::new(&pair);
+        let tls = Tls::load(secret.certificate(), secret.key()).unwrap();
+        (Self::start(Limits::default(), Some(tls.acceptor())).await, pair)
+    }
+
+    async fn stop(self) {
+        drop(self.stop);
+        self.serving.await.unwrap();
+    }
+}
+
+fn endless(ended: mpsc::UnboundedSender<()>) -> Body {
+    struct Ended(mpsc::UnboundedSender<()>);
+    impl Drop for Ended {
+        fn drop(&mut self) {
+            // A test that is over listens no more.
+            drop(self.0.send(()));
+        }
+    }
+    let chunk = Bytes::from(vec![b'x'; 16 * 1024]);
+    Body::from_stream(stream::unfold(Ended(ended), move |ended| {
+        let chunk = chunk.clone();
+        async move { Some((Ok::<_, Infallible>(chunk), ended)) }
+    }))
+}
+
+#[tokio::test(start_paused = true)]
+async fn g34_a_connection_that_does_not_say_what_it_wants_is_closed() {
+    let running = Running::start(Limits::default(), None).await;
+    for said in [&b""[..], b"GET / HTTP/1.1\r\nHost: loc"] {
+        let mut slow = TcpStream::connect(&running.address).await.unwrap();
+        slow.write_all(said).await.unwrap();
+        let mut answer = Vec::new();
+        let closed = timeout(Duration::from_secs(60), slow.read_to_end(&mut answer)).await;
+        assert!(closed.is_ok(), "still open after twice the time that it may take");
+        assert!(!String::from_utf8_lossy(&answer).contains("200 OK"));
+    }
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn g34_no_more_connections_are_served_at_a_time_than_allowed() {
+    let limits = Limits { connections: 1, ..Limits::default() };
+    let running = Running::start(limits, None).await;
+    let first = TcpStream::connect(&running.address).await.unwrap();
+    let mut second = TcpStream::connect(&running.address).await.unwrap();
+    second.write_all(REQUEST).await.unwrap();
+    let mut answer = Vec::new();
+    let early = timeout(Duration::from_millis(50), second.read_to_end(&mut answer)).await;
+    assert!(
+        early.is_err() && answer.is_empty(),
+        "the second connection was served beside the first"
+    );
+    drop(first);
+    second.read_to_end(&mut answer).await.unwrap();
+    assert!(String::from_utf8_lossy(&answer).contains("200 OK"));
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn the_client_chooses_http2_or_http1() {
+    let (running, pair) = Running::start_tls().await;
+    for protocols in [&["http/1.1"][..], &[]] {
+        let mut stream = pair.connect(&running.address, protocols).await.unwrap();
+        stream.write_all(REQUEST).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.ends_with("HTTP/1.1"), "{answer}");
+    }
+
+    let stream = pair.connect(&running.address, &["h2", "http/1.1"]).await.unwrap();
+    assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
+    let handshake =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream));
+    let (mut sender, connection) = handshake.await.unwrap();
+    let connection = tokio::spawn(connection);
+    let request = Request::get("https://localhost/").body(Empty::<Bytes>::new()).unwrap();
+    let response = sender.send_request(request).await.unwrap();
+    assert_eq!(response.version(), Version::HTTP_2);
+    assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), "HTTP/2.0");
+    drop(sender);
+    connection.await.unwrap().unwrap();
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_speak_tls_is_told() {
+    let (running, _) = Running::start_tls().await;
+    let mut plain = TcpStream::connect(&running.address).await.unwrap();
+    plain.write_all(REQUEST).await.unwrap();
+    let mut answer = String::new();
+    plain.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{answer}");
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.contains(&format!("Content-Length: {}\r\n", body.len())), "{answer}");
+    assert!(body.contains("https://"), "{answer}");
+
+    let mut nonsense = TcpStream::connect(&running.address).await.unwrap();
+    nonsense.write_all(b"\0\0\0\0\0\0\0\0\0\0\0\0").await.unwrap();
+    let mut answer = Vec::new();
+    drop(nonsense.read_to_end(&mut answer).await);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handshake_has_a_time_limit_and_delays_no_other() {
+    let (running, pair) = Running::start_tls().await;
+    let mut silent = TcpStream::connect(&running.address).await.unwrap();
+    let mut begun = TcpStream::connect(&running.address).await.unwrap();
+    begun.write_all(&[22, 3, 1]).await.unwrap();
+    let started = Instant::now();
+    let mut stream = pair.connect(&running.address, &["http/1.1"]).await.unwrap();
+    stream.write_all(REQUEST).await.unwrap();
+    stream.read_to_end(&mut Vec::new()).await.unwrap();
+    assert_eq!(started.elapsed(), Duration::ZERO);
+    for stream in [&mut silent, &mut begun] {
+        let closed = timeout(FOR_EVER, stream.read_to_end(&mut Vec::new())).await;
+        assert!(closed.is_ok(), "still open");
+    }
+    assert!(started.elapsed() < Limits::default().handshake * 2);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_http2_client_that_does_not_begin_is_closed() {
+    let (running, pair) = Running::start_tls().await;
+    for said in [&b""[..], b"PRI * HTTP/2.0\r\n"] {
+        let mut stream = pair.connect(&running.address, &["h2"]).await.unwrap();
+        stream.write_all(said).await.unwrap();
+        let closed = timeout(FOR_EVER, stream.read_to_end(&mut Vec::new())).await;
+        assert!(closed.is_ok(), "still open after {said:?}");
+    }
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_never_reads_is_closed() {
+    let limit = Limits::default().write_stall;
+    let (mut running, pair) = Running::start_tls().await;
+    let mut stream = pair.connect(&running.address, &["http/1.1"]).await.unwrap();
+    let started = Instant::now();
+    stream.write_all(ENDLESS).await.unwrap();
+    timeout(FOR_EVER, running.ended.recv()).await.expect("still sending").unwrap();
+    assert!((limit..limit * 2).contains(&started.elapsed()), "{:?}", started.elapsed());
+    running.stop().await;
+
+    let mut running = Running::start(Limits::default(), None).await;
+    let mut stream = TcpStream::connect(&running.address).await.unwrap();
+    let started = Instant::now();
+    stream.write_all(ENDLESS).await.unwrap();
+    timeout(FOR_EVER, running.ended.recv()).await.expect("still sending").unwrap();
+    assert!((limit..limit * 2).contains(&started.elapsed()), "{:?}", started.elapsed());
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_client_is_served() {
+    let (mut running, pair) = Running::start_tls().await;
+    let mut stream = pair.connect(&running.address, &["http/1.1"]).await.unwrap();
+    stream.write_all(ENDLESS).await.unwrap();
+    let mut buffer = vec![0; 4 << 20];
+    for _ in 0..20 {
+        tokio::time::sleep(Limits::default().write_stall / 2).await;
+        stream.read_exact(&mut buffer).await.unwrap();
+    }
+    assert!(running.ended.recv().now_or_never().is_none(), "closed");
+    drop(stream);
+    running.ended.recv().await.unwrap();
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_http2_client_that_does_nothing_any_more_is_closed() {
+    let (mut running, pair) = Running::start_tls().await;
+    let stream = pair.connect(&running.address, &["h2"]).await.unwrap();
+    let handshake =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream));
+    let (mut sender, mut connection) = handshake.await.unwrap();
+    let request = Request::get("https://localhost/endless").body(Empty::<Bytes>::new()).unwrap();
+    let response = sender.send_request(request);
+    let response = tokio::select! {
+        response = response => response.unwrap(),
+        _ = &mut connection => panic!("closed"),
+    };
+    // Nobody polls the connection from here on.
+    assert!(running.ended.recv().now_or_never().is_none(), "closed");
+    timeout(FOR_EVER, running.ended.recv()).await.expect("still open").unwrap();
+    drop((response, sender, connection));
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn running_requests_end_before_the_server_does() {
+    let (mut running, pair) = Running::start_tls().await;
+    let mut stream = pair.connect(&running.address, &["http/1.1"]).await.unwrap();
+    let idle = pair.connect(&running.address, &["http/1.1"]).await.unwrap();
+    stream.write_all(ENDLESS).await.unwrap();
+    stream.read_exact(&mut [0; 100]).await.unwrap();
+    drop(running.stop);
+    let mut serving = running.serving;
+    assert!(matches!(futures_util::poll!(&mut serving), Poll::Pending));
+    drop(stream);
+    running.ended.recv().await.unwrap();
+    serving.await.unwrap();
+    drop(idle);
+}
