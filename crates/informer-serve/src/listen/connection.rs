@@ -1,6 +1,7 @@
 //! One connection: handshake, protocol, end.
 
 use std::convert::Infallible;
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +17,6 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
@@ -78,41 +78,42 @@ impl Server {
     /// Serves a connection to its end; `stop` lets its running requests end.
     pub(super) async fn connection(
         self: Arc<Self>,
-        stream: TcpStream,
+        mut stream: TcpStream,
         slot: Slot,
         stop: CancellationToken,
     ) {
         tune(&stream);
+        if self.tls.is_some() {
+            let limit = self.limits.handshake;
+            let is_plain = tokio::select! {
+                is_plain = tokio::time::timeout(limit, refuse_plain(&mut stream)) => is_plain,
+                () = stop.cancelled() => return,
+            };
+            let Ok(Ok(false)) = is_plain else { return };
+        }
+        self.over(stream, slot, stop).await;
+    }
+
+    /// Serves a connection that may be any stream of bytes.
+    pub(super) async fn over<S>(&self, stream: S, slot: Slot, stop: CancellationToken)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let stream = StallGuard::new(stream, self.limits.write_stall);
         let Some(acceptor) = &self.tls else {
-            let stream = StallGuard::new(stream, self.limits.write_stall);
             return self.http1(stream, slot, &stop).await;
         };
         // In a box of its own, since its state is large and short-lived.
-        let handshake = Box::pin(self.handshake(acceptor, stream));
+        let handshake = Box::pin(acceptor.accept(stream));
         let stream = tokio::select! {
             stream = tokio::time::timeout(self.limits.handshake, handshake) => stream,
             () = stop.cancelled() => return,
         };
-        let Ok(Some(stream)) = stream else { return };
+        let Ok(Ok(stream)) = stream else { return };
         match stream.get_ref().1.alpn_protocol() {
             Some(b"h2") => self.http2(stream, slot, &stop).await,
             _ => self.http1(stream, slot, &stop).await,
         }
-    }
-
-    async fn handshake(
-        &self,
-        acceptor: &TlsAcceptor,
-        mut stream: TcpStream,
-    ) -> Option<TlsStream<StallGuard<TcpStream>>> {
-        let mut first = [0];
-        stream.peek(&mut first).await.ok()?;
-        // The method of a request; TLS begins with 22.
-        if first[0].is_ascii_uppercase() {
-            refuse_plain(&mut stream).await;
-            return None;
-        }
-        acceptor.accept(StallGuard::new(stream, self.limits.write_stall)).await.ok()
     }
 
     async fn http1<S>(&self, stream: S, slot: Slot, stop: &CancellationToken)
@@ -167,13 +168,19 @@ impl hyper::service::Service<Request<Incoming>> for Service {
     }
 }
 
-/// Answers a client that does not speak TLS.
-async fn refuse_plain(stream: &mut TcpStream) {
-    if stream.write_all(PLAIN_REFUSED).await.is_ok() && stream.shutdown().await.is_ok() {
-        // A socket that is closed with unread bytes resets the connection, and the answer is lost.
-        let mut rest = stream.take(MAX_DISCARDED_BYTES);
-        drop(tokio::io::copy(&mut rest, &mut tokio::io::sink()).await);
+/// Answers a client that does not speak TLS; says whether it was one.
+async fn refuse_plain(stream: &mut TcpStream) -> io::Result<bool> {
+    let mut first = [0];
+    stream.peek(&mut first).await?;
+    // The method of a request; TLS begins with 22.
+    if !first[0].is_ascii_uppercase() {
+        return Ok(false);
     }
+    stream.write_all(PLAIN_REFUSED).await?;
+    stream.shutdown().await?;
+    // A socket that is closed with unread bytes resets the connection, and the answer is lost.
+    tokio::io::copy(&mut stream.take(MAX_DISCARDED_BYTES), &mut tokio::io::sink()).await?;
+    Ok(true)
 }
 
 /// Sets what keeps events fast, and clients that vanished from staying; all of it is optional.

@@ -6,15 +6,15 @@ use futures_util::{FutureExt, stream};
 use http::{Request, Version};
 use http_body_util::{BodyExt, Empty};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
+use tokio_rustls::client::TlsStream;
 
 use super::*;
-use crate::tls::Tls;
-use crate::tls::secret::{Pair, Secret};
+use crate::tls::secret::Pair;
 
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 const ENDLESS: &[u8] = b"GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -37,20 +37,15 @@ impl Running {
         let address = listener.local_addr().unwrap().to_string();
         let (stop, stopped) = oneshot::channel::<()>();
         let (sender, ended) = mpsc::unbounded_channel();
-        let router = Router::new()
-            .route("/", get(async |request: Request<Body>| format!("{:?}", request.version())))
-            .route("/endless", get(move || async move { endless(sender.clone()) }));
         let stopped = async { _ = stopped.await };
-        let serving = tokio::spawn(serve(listener, router, tls, stopped, limits));
+        let serving = tokio::spawn(serve(listener, router(sender), tls, stopped, limits));
         Self { address, stop, serving, ended }
     }
 
     /// A server that speaks TLS, and its certificate.
     async fn start_tls() -> (Self, Pair) {
         let pair = Pair::new();
-        let secret = Secret::new(&pair);
-        let tls = Tls::load(secret.certificate(), secret.key()).unwrap();
-        (Self::start(Limits::default(), Some(tls.acceptor())).await, pair)
+        (Self::start(Limits::default(), Some(pair.tls().acceptor())).await, pair)
     }
 
     async fn stop(self) {
@@ -59,12 +54,18 @@ impl Running {
     }
 }
 
+fn router(ended: mpsc::UnboundedSender<()>) -> Router {
+    Router::new()
+        .route("/", get(async |request: Request<Body>| format!("{:?}", request.version())))
+        .route("/endless", get(move || async move { endless(ended.clone()) }))
+}
+
 fn endless(ended: mpsc::UnboundedSender<()>) -> Body {
     struct Ended(mpsc::UnboundedSender<()>);
     impl Drop for Ended {
         fn drop(&mut self) {
             // A test that is over listens no more.
-            drop(self.0.send(()));
+            _ = self.0.send(());
         }
     }
     let chunk = Bytes::from(vec![b'x'; 16 * 1024]);
@@ -152,91 +153,147 @@ async fn a_client_that_does_not_speak_tls_is_told() {
     running.stop().await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_handshake_has_a_time_limit_and_delays_no_other() {
+#[tokio::test]
+async fn a_handshake_delays_no_other() {
     let (running, pair) = Running::start_tls().await;
-    let mut silent = TcpStream::connect(&running.address).await.unwrap();
+    let silent = TcpStream::connect(&running.address).await.unwrap();
     let mut begun = TcpStream::connect(&running.address).await.unwrap();
     begun.write_all(&[22, 3, 1]).await.unwrap();
-    let started = Instant::now();
     let mut stream = pair.connect(&running.address, &["http/1.1"]).await.unwrap();
     stream.write_all(REQUEST).await.unwrap();
     stream.read_to_end(&mut Vec::new()).await.unwrap();
-    assert_eq!(started.elapsed(), Duration::ZERO);
-    for stream in [&mut silent, &mut begun] {
-        let closed = timeout(FOR_EVER, stream.read_to_end(&mut Vec::new())).await;
-        assert!(closed.is_ok(), "still open");
-    }
-    assert!(started.elapsed() < Limits::default().handshake * 2);
+    drop((silent, begun));
     running.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_http2_client_that_does_not_begin_is_closed() {
-    let (running, pair) = Running::start_tls().await;
-    for said in [&b""[..], b"PRI * HTTP/2.0\r\n"] {
-        let mut stream = pair.connect(&running.address, &["h2"]).await.unwrap();
-        stream.write_all(said).await.unwrap();
+async fn a_handshake_has_a_time_limit() {
+    let (running, _) = Running::start_tls().await;
+    let mut silent = TcpStream::connect(&running.address).await.unwrap();
+    let mut begun = TcpStream::connect(&running.address).await.unwrap();
+    begun.write_all(&[22, 3, 1]).await.unwrap();
+    for stream in [&mut silent, &mut begun] {
         let closed = timeout(FOR_EVER, stream.read_to_end(&mut Vec::new())).await;
-        assert!(closed.is_ok(), "still open after {said:?}");
+        assert!(closed.is_ok(), "still open");
     }
     running.stop().await;
+}
+
+/// A connection in memory, for a paused clock: it does not wait for sockets.
+struct InMemory {
+    client: DuplexStream,
+    pair: Pair,
+    serving: JoinHandle<()>,
+    ended: mpsc::UnboundedReceiver<()>,
+}
+
+impl InMemory {
+    fn start(scheme: Scheme) -> Self {
+        let pair = Pair::new();
+        let tls = match scheme {
+            Scheme::Http => None,
+            Scheme::Https => Some(pair.tls().acceptor()),
+        };
+        let (sender, ended) = mpsc::unbounded_channel();
+        let server = Server::new(router(sender), tls, Limits::default());
+        let (client, served) = duplex(64 * 1024);
+        let serving = tokio::spawn(async move {
+            let slots = Arc::new(Semaphore::new(1));
+            let slot = Slot { _permit: Arc::new(slots.acquire_owned().await.unwrap()) };
+            server.over(served, slot, CancellationToken::new()).await;
+        });
+        Self { client, pair, serving, ended }
+    }
+
+    /// A connection over TLS.
+    async fn connect(protocol: &str) -> Connected {
+        let Self { client, pair, serving, ended } = Self::start(Scheme::Https);
+        let client = pair.handshake(client, &[protocol]).await.unwrap();
+        Connected { client, serving, ended }
+    }
+}
+
+enum Scheme {
+    Http,
+    Https,
+}
+
+struct Connected {
+    client: TlsStream<DuplexStream>,
+    serving: JoinHandle<()>,
+    ended: mpsc::UnboundedReceiver<()>,
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_http2_client_that_does_not_begin_is_closed() {
+    for said in [&b""[..], b"PRI * HTTP/2.0\r\n"] {
+        let mut connected = InMemory::connect("h2").await;
+        let started = Instant::now();
+        connected.client.write_all(said).await.unwrap();
+        timeout(FOR_EVER, connected.serving).await.expect("still open").unwrap();
+        assert_eq!(started.elapsed(), Limits::default().request_head);
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_never_reads_is_closed() {
     let limit = Limits::default().write_stall;
-    let (mut running, pair) = Running::start_tls().await;
-    let mut stream = pair.connect(&running.address, &["http/1.1"]).await.unwrap();
+    let mut connected = InMemory::connect("http/1.1").await;
     let started = Instant::now();
-    stream.write_all(ENDLESS).await.unwrap();
-    timeout(FOR_EVER, running.ended.recv()).await.expect("still sending").unwrap();
-    assert!((limit..limit * 2).contains(&started.elapsed()), "{:?}", started.elapsed());
-    running.stop().await;
+    connected.client.write_all(ENDLESS).await.unwrap();
+    timeout(FOR_EVER, connected.ended.recv()).await.expect("still sending").unwrap();
+    assert_eq!(started.elapsed(), limit);
+    connected.serving.await.unwrap();
 
-    let mut running = Running::start(Limits::default(), None).await;
-    let mut stream = TcpStream::connect(&running.address).await.unwrap();
+    let mut plain = InMemory::start(Scheme::Http);
     let started = Instant::now();
-    stream.write_all(ENDLESS).await.unwrap();
-    timeout(FOR_EVER, running.ended.recv()).await.expect("still sending").unwrap();
-    assert!((limit..limit * 2).contains(&started.elapsed()), "{:?}", started.elapsed());
-    running.stop().await;
+    plain.client.write_all(ENDLESS).await.unwrap();
+    timeout(FOR_EVER, plain.ended.recv()).await.expect("still sending").unwrap();
+    assert_eq!(started.elapsed(), limit);
+    plain.serving.await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_slow_client_is_served() {
-    let (mut running, pair) = Running::start_tls().await;
-    let mut stream = pair.connect(&running.address, &["http/1.1"]).await.unwrap();
-    stream.write_all(ENDLESS).await.unwrap();
-    let mut buffer = vec![0; 4 << 20];
+    let mut connected = InMemory::connect("http/1.1").await;
+    connected.client.write_all(ENDLESS).await.unwrap();
+    let mut buffer = vec![0; 100 * 1024];
     for _ in 0..20 {
         tokio::time::sleep(Limits::default().write_stall / 2).await;
-        stream.read_exact(&mut buffer).await.unwrap();
+        connected.client.read_exact(&mut buffer).await.unwrap();
     }
-    assert!(running.ended.recv().now_or_never().is_none(), "closed");
-    drop(stream);
-    running.ended.recv().await.unwrap();
-    running.stop().await;
+    assert!(connected.ended.recv().now_or_never().is_none(), "closed");
+    drop(connected.client);
+    connected.ended.recv().await.unwrap();
+    connected.serving.await.unwrap();
+}
+
+/// The beginning of HTTP/2, with empty settings.
+const BEGIN: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+/// Windows of a gigabyte for the connection and its streams.
+const OPEN_WINDOWS: &[u8] =
+    b"\0\0\x06\x04\0\0\0\0\0\0\x04\x40\0\0\0\0\0\x04\x08\0\0\0\0\0\x40\0\0\0";
+/// GET /endless on stream 1.
+const GET_ENDLESS: &[u8] = b"\0\0\x17\x01\x05\0\0\0\x01\x82\x87\x04\x08/endless\x41\x09localhost";
+
+#[tokio::test(start_paused = true)]
+async fn an_http2_client_that_answers_no_ping_is_closed() {
+    let mut connected = InMemory::connect("h2").await;
+    let started = Instant::now();
+    connected.client.write_all(BEGIN).await.unwrap();
+    timeout(FOR_EVER, connected.serving).await.expect("still open").unwrap();
+    assert_eq!(started.elapsed(), Duration::from_secs(50));
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_http2_client_that_does_nothing_any_more_is_closed() {
-    let (mut running, pair) = Running::start_tls().await;
-    let stream = pair.connect(&running.address, &["h2"]).await.unwrap();
-    let handshake =
-        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream));
-    let (mut sender, mut connection) = handshake.await.unwrap();
-    let request = Request::get("https://localhost/endless").body(Empty::<Bytes>::new()).unwrap();
-    let response = sender.send_request(request);
-    let response = tokio::select! {
-        response = response => response.unwrap(),
-        _ = &mut connection => panic!("closed"),
-    };
-    // Nobody polls the connection from here on.
-    assert!(running.ended.recv().now_or_never().is_none(), "closed");
-    timeout(FOR_EVER, running.ended.recv()).await.expect("still open").unwrap();
-    drop((response, sender, connection));
-    running.stop().await;
+async fn an_http2_client_that_never_reads_is_closed() {
+    let mut connected = InMemory::connect("h2").await;
+    let started = Instant::now();
+    let said = [BEGIN, OPEN_WINDOWS, GET_ENDLESS].concat();
+    connected.client.write_all(&said).await.unwrap();
+    timeout(FOR_EVER, connected.ended.recv()).await.expect("still sending").unwrap();
+    timeout(FOR_EVER, connected.serving).await.expect("still open").unwrap();
+    assert_eq!(started.elapsed(), Limits::default().write_stall);
 }
 
 #[tokio::test]

@@ -1,18 +1,21 @@
 //! Certificates as a kubelet mounts them: files behind a symbolic link that is replaced.
 
-use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::{fs, io};
 
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, ServerName};
 use tempfile::TempDir;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+use super::Tls;
 
 /// A certificate for `localhost` that signed itself, and its key.
 #[derive(Clone)]
@@ -31,22 +34,34 @@ impl Pair {
         CertificateDer::from_pem_slice(self.certificate.as_bytes()).unwrap()
     }
 
+    pub(crate) fn tls(&self) -> Tls {
+        let secret = Secret::new(self);
+        Tls::load(secret.certificate(), secret.key()).unwrap()
+    }
+
     /// Connects, trusting this certificate only.
     pub(crate) async fn connect(
         &self,
         address: &str,
         protocols: &[&str],
-    ) -> std::io::Result<TlsStream<TcpStream>> {
+    ) -> io::Result<TlsStream<TcpStream>> {
+        self.handshake(TcpStream::connect(address).await?, protocols).await
+    }
+
+    /// The client's side of a handshake, trusting this certificate only.
+    pub(crate) async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(
+        &self,
+        stream: S,
+        protocols: &[&str],
+    ) -> io::Result<TlsStream<S>> {
         let mut roots = RootCertStore::empty();
         roots.add(self.der()).unwrap();
-        let mut config =
-            ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-                .with_safe_default_protocol_versions()
-                .unwrap()
-                .with_root_certificates(roots)
-                .with_no_client_auth();
+        let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
         config.alpn_protocols = protocols.iter().map(|it| it.as_bytes().to_vec()).collect();
-        let stream = TcpStream::connect(address).await?;
         let name = ServerName::try_from("localhost").unwrap();
         TlsConnector::from(Arc::new(config)).connect(name, stream).await
     }

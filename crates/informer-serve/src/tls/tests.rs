@@ -44,12 +44,14 @@ fn each_error_names_the_file_and_says_what_to_do() {
     ] {
         assert_eq!(with(&good.certificate, head), encrypted);
     }
-    let nonsense = with(
-        &good.certificate,
-        "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
-    );
+    let nonsense =
+        with(&good.certificate, "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n");
     assert!(nonsense.starts_with("private key /tls/tls.key: "), "{nonsense}");
-    assert!(nonsense.ends_with("; use an RSA key of at least 2048 bits, ECDSA P-256 or P-384, or Ed25519"), "{nonsense}");
+    assert!(
+        nonsense
+            .ends_with("; use an RSA key of at least 2048 bits, ECDSA P-256 or P-384, or Ed25519"),
+        "{nonsense}"
+    );
     let nonsense =
         with("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", &good.key);
     assert!(nonsense.starts_with("certificate /tls/tls.crt: "), "{nonsense}");
