@@ -4,6 +4,7 @@ mod api;
 mod bounds;
 mod gateway;
 mod held;
+mod tls;
 mod watch;
 
 use axum::body::Body;
