@@ -1,5 +1,3 @@
-use std::task::Poll;
-
 use axum::body::{Body, Bytes};
 use axum::routing::get;
 use futures_util::{FutureExt, stream};
@@ -21,6 +19,8 @@ const ENDLESS: &[u8] = b"GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 /// More than any limit here.
 const FOR_EVER: Duration = Duration::from_secs(600);
+/// For what happens at once, unless there is a fault.
+const DEADLINE: Duration = Duration::from_secs(20);
 
 /// A server that answers `ok`, and without end on `/endless`.
 struct Running {
@@ -155,11 +155,14 @@ async fn a_client_that_does_not_speak_tls_is_told() {
 
 #[tokio::test]
 async fn a_handshake_delays_no_other() {
-    let (running, pair) = Running::start_tls().await;
+    let pair = Pair::new();
+    let limits = Limits { handshake: FOR_EVER, ..Limits::default() };
+    let running = Running::start(limits, Some(pair.tls().acceptor())).await;
     let silent = TcpStream::connect(&running.address).await.unwrap();
     let mut begun = TcpStream::connect(&running.address).await.unwrap();
     begun.write_all(&[22, 3, 1]).await.unwrap();
-    let mut stream = pair.connect(&running.address, &["http/1.1"]).await.unwrap();
+    let connecting = timeout(DEADLINE, pair.connect(&running.address, &["http/1.1"]));
+    let mut stream = connecting.await.expect("no handshake").unwrap();
     stream.write_all(REQUEST).await.unwrap();
     stream.read_to_end(&mut Vec::new()).await.unwrap();
     drop((silent, begun));
@@ -300,14 +303,13 @@ async fn an_http2_client_that_never_reads_is_closed() {
 async fn running_requests_end_before_the_server_does() {
     let (mut running, pair) = Running::start_tls().await;
     let mut stream = pair.connect(&running.address, &["http/1.1"]).await.unwrap();
-    let idle = pair.connect(&running.address, &["http/1.1"]).await.unwrap();
+    let mut idle = pair.connect(&running.address, &["http/1.1"]).await.unwrap();
     stream.write_all(ENDLESS).await.unwrap();
     stream.read_exact(&mut [0; 100]).await.unwrap();
     drop(running.stop);
-    let mut serving = running.serving;
-    assert!(matches!(futures_util::poll!(&mut serving), Poll::Pending));
+    idle.read_to_end(&mut Vec::new()).await.unwrap();
+    assert!(!running.serving.is_finished(), "a request is still being answered");
     drop(stream);
     running.ended.recv().await.unwrap();
-    serving.await.unwrap();
-    drop(idle);
+    running.serving.await.unwrap();
 }
