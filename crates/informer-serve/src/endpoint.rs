@@ -112,8 +112,9 @@ impl Endpoint {
     /// Serves until `stop` resolves; then ends watches one after the other, lets other requests
     /// end, and stops all informers.
     ///
-    /// At most [`Options::max_connections`] are served at a time, and one that does not send a
-    /// whole request within 30 s is closed. On an address that is not loopback the API paths are
+    /// At most [`Options::max_connections`] are served at a time. One that does not send the whole
+    /// head of a request within 30 s is closed, as is one that reads nothing for 30 s of what is
+    /// sent. On an address that is not loopback the API paths are
     /// refused, unless [`Options::unprotected_api`] is set.
     ///
     /// # Cancel safety

@@ -338,6 +338,15 @@ mod tests {
     }
 
     #[test]
+    fn a_certificate_needs_its_key() {
+        for one in ["--tls-cert-file=a", "--tls-private-key-file=a"] {
+            assert!(Args::try_parse_from(["x", "serve", one]).is_err(), "{one}");
+        }
+        let both = ["x", "serve", "--tls-cert-file=a", "--tls-private-key-file=b"];
+        assert!(Args::try_parse_from(both).is_ok());
+    }
+
+    #[test]
     fn a_namespace_and_all_namespaces_contradict_each_other() {
         assert!(Args::try_parse_from(["x", "get", "pods", "-A", "-n", "web"]).is_err());
         assert!(Args::try_parse_from(["x", "get", "pods", "-A"]).is_ok());

@@ -216,6 +216,7 @@ impl InMemory {
     }
 }
 
+#[derive(Clone, Copy)]
 enum Scheme {
     Http,
     Https,
