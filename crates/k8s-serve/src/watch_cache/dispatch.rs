@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::index::Index;
 use super::interest::{EventType, Interest};
-use super::logged::Logged;
+use super::logged::{Logged, Part};
 use super::{Capacity, Events};
 use crate::backend::Change;
 use crate::log::{Batch, ChangeLog, Cursor, Dropped, Expired, Room};
@@ -127,7 +127,8 @@ impl<O: Object> Dispatch<O> {
             if batch.changes.is_empty() && batch.mark.is_none() {
                 return Some(changes);
             }
-            changes.extend(batch.changes.into_iter().cloned());
+            let changed = batch.changes.into_iter().filter(|it| !it.is_told_again());
+            changes.extend(changed.cloned());
         }
     }
 
@@ -138,19 +139,33 @@ impl<O: Object> Dispatch<O> {
         version: u64,
         changes: impl IntoIterator<Item = Change<O>>,
     ) -> Vec<SelectionId> {
-        let changes = self.weighed(changes);
+        let changes =
+            changes.into_iter().map(|it| self.weighed(it, Part::Whole)).collect::<Vec<_>>();
         self.append(|log| log.push(version, changes))
     }
 
     /// Takes what a new list shows, as [`WatchCache::relist`](super::WatchCache::relist) does.
     /// Returns the selections that there is something for.
+    ///
+    /// That an object leaves a selection comes with the deletions, before all other changes. It may
+    /// have left long before the version of its last change: a watcher that is given a part of the
+    /// gap and goes on at another replica, from a version in between, would not hear of it there.
     pub fn relist(
         &mut self,
         version: u64,
         changes: impl IntoIterator<Item = Change<O>>,
     ) -> Vec<SelectionId> {
-        let changes = self.weighed(changes);
-        self.append(|log| log.relist(version, changes))
+        let before = self.version();
+        let mut all = Vec::new();
+        for change in changes {
+            let is_split = change.before.is_some() && change.after.is_some() && version > before;
+            if is_split {
+                let leaving = Change { version: before, ..change.clone() };
+                all.push(self.weighed(leaving, Part::Leaving));
+            }
+            all.push(self.weighed(change, if is_split { Part::Staying } else { Part::Whole }));
+        }
+        self.append(|log| log.relist(version, all))
     }
 
     /// Begins another history at `version`: all watchers expire.
@@ -252,23 +267,29 @@ impl<O: Object> Dispatch<O> {
         id
     }
 
-    fn weighed(
-        &self,
-        changes: impl IntoIterator<Item = Change<O>>,
-    ) -> Vec<(u64, Arc<Logged<O>>, usize)> {
-        let weighed = changes.into_iter().map(|change| {
-            let weight = match self.capacity {
-                // One of two states is in the store, or belongs to another change.
-                Capacity::Bytes(_) => {
-                    let states = change.before.iter().chain(&change.after);
-                    CHANGE_WEIGHT + states.map(|it| it.wire().bytes.len()).max().unwrap_or(0)
-                }
-                Capacity::Changes(_) => CHANGE_WEIGHT,
-            };
-            let version = change.version;
-            (version, Arc::new(Logged::new(change, Arc::clone(&self.encoded))), weight)
-        });
-        weighed.collect()
+    fn weighed(&self, change: Change<O>, part: Part) -> (u64, Arc<Logged<O>>, usize) {
+        let weight = match (self.capacity, part) {
+            // One of two states is in the store, or belongs to another change.
+            (Capacity::Bytes(_), Part::Whole | Part::Staying) => {
+                let states = change.before.iter().chain(&change.after);
+                CHANGE_WEIGHT + states.map(|it| it.wire().bytes.len()).max().unwrap_or(0)
+            }
+            (Capacity::Bytes(_), Part::Leaving) | (Capacity::Changes(_), _) => CHANGE_WEIGHT,
+        };
+        (change.version, Arc::new(Logged::new(change, part, Arc::clone(&self.encoded))), weight)
+    }
+
+    /// Drops what is beyond the capacity: encoded events first, from which few go on.
+    fn trim(&mut self, bytes: usize) {
+        let encoded = || self.encoded.load(Ordering::Relaxed);
+        for (number, _, logged) in self.log.entries_from(self.encoded_from) {
+            if encoded() <= bytes / ENCODED_PART {
+                break;
+            }
+            logged.inspect(|it| it.forget_encoded());
+            self.encoded_from = number + 1;
+        }
+        self.log.trim(encoded);
     }
 
     /// Drops what is beyond the capacity: encoded events first, from which few go on.
@@ -337,7 +358,7 @@ impl Selection {
         logged: Option<&Arc<Logged<O>>>,
     ) -> Option<Hit> {
         let event = match logged {
-            Some(logged) => self.interest.event(logged.change())?,
+            Some(logged) => logged.event(&self.interest)?,
             None => EventType::Modified,
         };
         Some(Hit { number, until, event })

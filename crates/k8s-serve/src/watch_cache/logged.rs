@@ -6,19 +6,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 
-use super::interest::EventType;
+use super::interest::{EventType, Interest};
 use crate::backend::Change;
-use crate::object::WriteError;
+use crate::object::{Object, WriteError};
 use crate::writer::Rendering;
 
 /// A change, with the events that were made of it: each is encoded once for each form in which it
 /// is sent, whatever the number of watchers.
 pub struct Logged<O> {
     change: Change<O>,
+    part: Part,
     /// `None` once they were let go of.
     encoded: Mutex<Option<Vec<Encoded>>>,
     /// What all that are encoded weigh together, in the whole log.
     weight: Arc<AtomicUsize>,
+}
+
+/// Which part of a change an entry of the log stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    Whole,
+    /// For selections that the object leaves.
+    Leaving,
+    /// For all others.
+    Staying,
 }
 
 struct Encoded {
@@ -28,8 +39,13 @@ struct Encoded {
 }
 
 impl<O> Logged<O> {
-    pub(super) fn new(change: Change<O>, weight: Arc<AtomicUsize>) -> Self {
-        Self { change, encoded: Mutex::new(Some(Vec::new())), weight }
+    pub(super) fn new(change: Change<O>, part: Part, weight: Arc<AtomicUsize>) -> Self {
+        Self { change, part, encoded: Mutex::new(Some(Vec::new())), weight }
+    }
+
+    /// Whether the change stands in the log again, for those that the object does not leave.
+    pub(super) fn is_told_again(&self) -> bool {
+        self.part == Part::Leaving
     }
 
     /// The change.
@@ -65,6 +81,21 @@ impl<O> Logged<O> {
         let all = self.encoded.lock().unwrap_or_else(PoisonError::into_inner).take();
         let weight = all.into_iter().flatten().map(|it| it.bytes.len()).sum();
         self.weight.fetch_sub(weight, Ordering::Relaxed);
+    }
+}
+
+impl<O: Object> Logged<O> {
+    /// What this is to a watcher.
+    pub(super) fn event(&self, interest: &Interest) -> Option<EventType> {
+        let event = interest.event(&self.change)?;
+        let is_told = match (self.part, event) {
+            (Part::Whole, _)
+            | (Part::Leaving, EventType::Deleted)
+            | (Part::Staying, EventType::Added | EventType::Modified) => true,
+            (Part::Leaving, EventType::Added | EventType::Modified)
+            | (Part::Staying, EventType::Deleted) => false,
+        };
+        is_told.then_some(event)
     }
 }
 

@@ -151,6 +151,31 @@ fn what_another_history_has_dropped_is_no_loss() {
 }
 
 #[test]
+fn what_leaves_a_selection_within_a_gap_comes_before_all_that_changed() {
+    let mut dispatch = Dispatch::new(10, Capacity::Changes(100));
+    let with = |app, name, version| Some(Pod { app, ..Pod::new("a", name, version) });
+    let mut web = dispatch.enter(10, &interest(None, "labelSelector=app%3Dweb")).unwrap();
+    let mut all = dispatch.enter(10, &interest(None, "")).unwrap();
+    let changes = [
+        Change { version: 15, before: None, after: with(Some("web"), "y", 15) },
+        Change { version: 17, before: with(Some("web"), "x", 9), after: with(None, "x", 17) },
+    ];
+    dispatch.relist(20, changes.clone());
+    let mut told = |place: &mut Place| {
+        let events = dispatch.read(place, Room::ALL).unwrap();
+        let told = events.changes.iter().map(|(event, it)| (*event, it.change().version));
+        (told.collect::<Vec<_>>(), events.mark)
+    };
+    // It may have left at 12, and be changed again at 17.
+    let of_web = vec![(EventType::Deleted, 10), (EventType::Added, 15)];
+    assert_eq!(told(&mut web), (of_web, Some(20)));
+    let of_all = vec![(EventType::Added, 15), (EventType::Modified, 17)];
+    assert_eq!(told(&mut all), (of_all, Some(20)));
+    let known = dispatch.changes_after(10).unwrap();
+    assert!(known.iter().map(|it| it.change()).eq(&changes));
+}
+
+#[test]
 fn who_leaves_leaves_nothing_behind() {
     let mut dispatch = Dispatch::<Pod>::new(0, Capacity::Changes(5));
     let empty = format!("{:?}", dispatch.index);

@@ -91,8 +91,12 @@ struct Entry {
     until: u64,
     gap: Option<u64>,
     change: Option<Change<Pod>>,
+    part: Part,
     weight: usize,
 }
+
+/// Of an [`Entry`]: `until`, `gap`, `change`, `part`.
+type New = (u64, Option<u64>, Option<Change<Pod>>, Part);
 
 struct Watcher {
     place: Place,
@@ -138,7 +142,13 @@ fn event(case: usize, change: &Change<Pod>) -> Option<EventType> {
 
 impl Entry {
     fn is_for(&self, case: usize) -> bool {
-        self.change.as_ref().is_none_or(|it| event(case, it).is_some())
+        let Some(change) = &self.change else { return true };
+        let event = event(case, change);
+        match self.part {
+            Part::Whole => event.is_some(),
+            Part::Leaving => event == Some(EventType::Deleted),
+            Part::Staying => event.is_some_and(|it| it != EventType::Deleted),
+        }
     }
 
     fn hides(&self, version: u64) -> bool {
@@ -217,7 +227,8 @@ impl World {
     }
 
     fn push(&mut self, version: u64, changes: Vec<Change<Pod>>) {
-        let entries = changes.iter().map(|it| (it.version, None, Some(it.clone()))).collect();
+        let entry = |it: &Change<Pod>| (it.version, None, Some(it.clone()), Part::Whole);
+        let entries = changes.iter().map(entry).collect();
         let woken = self.dispatch.push(version, changes);
         self.version = version;
         self.append(entries, &woken);
@@ -240,26 +251,36 @@ impl World {
         // In any order: here the newest comes first.
         changes.reverse();
         let woken = self.dispatch.relist(after, changes.clone());
-        let (gone, mut changed): (Vec<_>, Vec<_>) =
-            changes.into_iter().partition(|it| it.after.is_none());
-        changed.sort_by_key(|it| it.version);
-        let all = gone.into_iter().chain(changed).map(Some).chain([None]);
-        let entries = all.map(|change| (after, Some(before), change)).collect();
+        let mut all: Vec<(Change<Pod>, Part)> = Vec::new();
+        for change in changes {
+            if change.before.is_some() && change.after.is_some() {
+                all.push((Change { version: before, ..change.clone() }, Part::Leaving));
+                all.push((change, Part::Staying));
+            } else {
+                all.push((change, Part::Whole));
+            }
+        }
+        // What is gone for some or all comes first.
+        all.sort_by_key(|(change, _)| change.version);
+        let entry = |(change, part)| (after, Some(before), Some(change), part);
+        let mark = (after, Some(before), None, Part::Whole);
+        let entries = all.into_iter().map(entry).chain([mark]).collect();
         self.version = after;
         self.append(entries, &woken);
     }
 
     /// What the log is to have, whom it is to wake, and who has lost something.
-    fn append(&mut self, new: Vec<(u64, Option<u64>, Option<Change<Pod>>)>, woken: &[SelectionId]) {
+    fn append(&mut self, new: Vec<New>, woken: &[SelectionId]) {
         let first_new = self.numbers;
-        for (until, gap, change) in new {
+        for (until, gap, change, part) in new {
             let bytes = |it: &Option<Pod>| it.as_ref().map_or(0, |it| it.wire().bytes.len());
             let weight = match (&change, self.capacity) {
                 (None, _) => MARK,
                 (Some(_), Capacity::Changes(_)) => 256,
+                (Some(_), Capacity::Bytes(_)) if part == Part::Leaving => 256,
                 (Some(it), Capacity::Bytes(_)) => 256 + bytes(&it.before).max(bytes(&it.after)),
             };
-            self.entries.push(Entry { number: self.numbers, until, gap, change, weight });
+            self.entries.push(Entry { number: self.numbers, until, gap, change, part, weight });
             self.numbers += 1;
         }
         for watcher in &mut self.watchers {
