@@ -43,6 +43,8 @@ pub(crate) struct Client {
     pub(crate) needs_list: bool,
     /// Its version was refused: it lists at `""`.
     pub(crate) is_unavailable: bool,
+    /// Its connection breaks within the next gap, after so much more.
+    pub(crate) breaks_within_gap: Option<usize>,
     /// It left within a gap that ends at this version: until then it goes on from a version to which
     /// what it holds does not belong, as it knows of some things that came later.
     uncertain_until: u64,
@@ -106,6 +108,7 @@ impl Client {
             version: None,
             lineage: 0,
             needs_list: true,
+            breaks_within_gap: None,
             uncertain_until: 0,
             is_unavailable,
             is_mixed: false,

@@ -35,6 +35,7 @@ pub(crate) const EXPECTED: &[&str] = &[
     "a bookmark after a gap",
     "a client at a replica that has not noticed a new history",
     "a client of a replaced history starts over",
+    "a connection broken within a gap",
     "a gap replayed by a watch that is opened",
     "a list forwarded",
     "a list from the future",

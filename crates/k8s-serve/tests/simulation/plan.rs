@@ -58,8 +58,9 @@ pub(crate) enum Action {
     /// The watch or list of a replica breaks.
     CutUpstream(usize),
     CloseUpstream(usize),
-    /// A replica loses its watch, gets no answer for so long, and has to list then.
-    Lose(usize, Duration),
+    /// A replica loses its watch, gets no answer for so long, and has to list then; meanwhile
+    /// this is written.
+    Lose(usize, Duration, Vec<(u8, Option<Look>)>),
     /// What is on its way to a replica takes so much longer.
     Delay(usize, Duration),
     /// The API server is gone for a while.
@@ -71,6 +72,9 @@ pub(crate) enum Action {
     Kill(usize, Duration),
     /// The connection of a client breaks, when it has received so many of what is on its way.
     CutClient(usize, usize),
+    /// The connection of a client breaks when it next receives something of a gap, and so much
+    /// more.
+    CutWithinGap(usize, usize),
     /// A client is slow from now on.
     Slow(usize, Duration),
 }
@@ -91,12 +95,12 @@ pub(crate) fn plan(seed: u64) -> Plan {
 
 fn client(rng: &mut Rng) -> ClientPlan {
     ClientPlan {
-        interest: if rng.bool() { 0 } else { rng.usize(0..crate::client::INTERESTS.len()) },
+        interest: if rng.u8(0..3) == 0 { 0 } else { rng.usize(0..crate::client::INTERESTS.len()) },
         bookmarks: rng.u8(0..4) > 0,
         streaming: rng.u8(0..3) == 0,
         newest_first: rng.bool(),
-        room: one_of(rng, &[1, 2, 64]),
-        pause: Duration::from_millis(one_of(rng, &[0, 0, 0, 40, 700, 30_000])),
+        room: one_of(rng, &[1, 1, 2, 64]),
+        pause: Duration::from_millis(one_of(rng, &[0, 0, 40, 700, 4000, 30_000])),
     }
 }
 
@@ -114,20 +118,25 @@ fn action(rng: &mut Rng) -> Action {
     let seconds = |rng: &mut Rng, most: u64| Duration::from_millis(rng.u64(1..most * 1000));
     match rng.u8(0..100) {
         0..=33 => Action::Write(name(rng), look(rng)),
-        34..=41 => Action::Burst((0..rng.usize(2..9)).map(|_| (name(rng), look(rng))).collect()),
+        34..=41 => Action::Burst(writes(rng)),
         42..=45 => Action::Recreate(name(rng), some_look(rng)),
         46..=50 => Action::Elsewhere(rng.u64(1..9)),
         51..=54 => Action::CutUpstream(rng.usize(0..3)),
-        55..=59 => Action::Lose(rng.usize(0..3), seconds(rng, 20)),
+        55..=59 => Action::Lose(rng.usize(0..3), seconds(rng, 20), writes(rng)),
         60..=62 => Action::CloseUpstream(rng.usize(0..3)),
         63..=67 => Action::Delay(rng.usize(0..3), seconds(rng, 40)),
         68..=72 => Action::Outage(seconds(rng, 60)),
         73..=79 => Action::Compact(one_of(rng, &[0, 0, 2])),
         80..=81 => Action::Restore(rng.u64(1..9)),
         82..=86 => Action::Kill(rng.usize(0..3), seconds(rng, 20)),
-        87..=95 => Action::CutClient(rng.usize(0..5), rng.usize(0..4)),
+        87..=91 => Action::CutClient(rng.usize(0..5), rng.usize(0..4)),
+        92..=95 => Action::CutWithinGap(rng.usize(0..5), rng.usize(0..4)),
         _ => Action::Slow(rng.usize(0..5), seconds(rng, 60)),
     }
+}
+
+fn writes(rng: &mut Rng) -> Vec<(u8, Option<Look>)> {
+    (0..rng.usize(2..9)).map(|_| (name(rng), look(rng))).collect()
 }
 
 fn name(rng: &mut Rng) -> u8 {

@@ -164,12 +164,15 @@ impl World {
                     watch.expires = now;
                 }
             }
-            Action::Lose(which, long) => {
+            Action::Lose(which, long, writes) => {
                 if let Some(Place::Up(replica)) = self.replicas.get_mut(*which)
                     && replica.is_ready
                 {
                     replica.is_lost = Some(now + *long);
                     replica.cut(now, &mut self.upstream);
+                }
+                for (name, look) in writes {
+                    self.upstream.server.write(&key(*name), *look, limit);
                 }
             }
             Action::Delay(which, by) => {
@@ -206,10 +209,13 @@ impl World {
             Action::CutClient(which, received) if *which < self.clients.len() => {
                 self.cut_client(*which, *received);
             }
+            Action::CutWithinGap(which, received) if *which < self.clients.len() => {
+                self.clients[*which].breaks_within_gap = Some(*received);
+            }
             Action::Slow(which, pause) if *which < self.clients.len() => {
                 self.clients[*which].plan.pause = *pause;
             }
-            Action::CutClient(..) | Action::Slow(..) => {}
+            Action::CutClient(..) | Action::CutWithinGap(..) | Action::Slow(..) => {}
         }
     }
 
@@ -497,6 +503,13 @@ impl World {
         if has_arrived && let Some((_, message)) = it.inbox.pop_front() {
             let goes_on = client.received(&self.upstream.server, &message);
             self.trace(|| format!("client {which}: {message:?}"));
+            if goes_on && self.is_within_gap(which, &message) {
+                let received = self.clients[which].breaks_within_gap.take();
+                if let Some(received) = received {
+                    self.cover("a connection broken within a gap");
+                    return self.cut_client(which, received);
+                }
+            }
             if !goes_on {
                 self.leave(which);
                 let after = if self.clients[which].needs_list { 800 } else { 10 };
@@ -552,6 +565,17 @@ impl World {
                 self.cover("410 within a watch");
             }
         }
+    }
+
+    /// Whether a client received something of a gap of its replica, and has not seen its end.
+    fn is_within_gap(&self, which: usize, message: &Message) -> bool {
+        let (Phase::Watching(it), Message::Event { version, .. }) =
+            (&self.clients[which].phase, message)
+        else {
+            return false;
+        };
+        let Place::Up(up) = &self.replicas[it.replica] else { return false };
+        up.gaps.iter().any(|(before, after)| before < version && version < after)
     }
 
     fn is_at(&self, client: usize, replica: usize) -> bool {
