@@ -152,28 +152,14 @@ impl<T> ChangeLog<T> {
     /// versions. The log is then complete up to `version`: that of a bookmark, or of the last
     /// change.
     pub fn push(&mut self, version: u64, changes: impl IntoIterator<Item = (u64, T, usize)>) {
-        for (until, change, weight) in changes {
-            self.append(Entry { until, gap: None, change: Some(change), weight });
-        }
-        self.version = self.version.max(version);
+        self.append_changes(version, changes);
         self.trim(|| 0);
     }
 
     /// Appends what a new list at `version` showed to have changed since the log's version, in any
     /// order; deletions have the log's version. See [the rules](self#relists).
     pub fn relist(&mut self, version: u64, changes: impl IntoIterator<Item = (u64, T, usize)>) {
-        let before = self.version;
-        if version <= before {
-            // Nothing lies between, so there is nothing to be uncertain of.
-            return self.push(before, changes);
-        }
-        let mut changes: Vec<_> = changes.into_iter().collect();
-        changes.sort_by_key(|(version, ..)| *version);
-        let changes = changes.into_iter().map(|(_, change, weight)| (Some(change), weight));
-        for (change, weight) in changes.chain([(None, MARK_WEIGHT)]) {
-            self.append(Entry { until: version, gap: Some(before), change, weight });
-        }
-        self.version = version;
+        self.append_gap(version, changes);
         self.trim(|| 0);
     }
 
@@ -265,11 +251,6 @@ impl<T> ChangeLog<T> {
         self.first
     }
 
-    /// The last entry from a number on that is no longer there, as if it were of interest to all.
-    pub(crate) fn dropped_from(&self, number: u64) -> Option<Dropped> {
-        (number < self.first).then_some(Dropped { next: self.first, until: self.floor })
-    }
-
     /// The entries from a number on: their numbers, the versions below which a watch that starts is
     /// given them, and the changes; none for the marks.
     pub(crate) fn entries_from(
@@ -283,7 +264,40 @@ impl<T> ChangeLog<T> {
         })
     }
 
-    /// Drops the oldest changes until there is room for what else they hold.
+    /// As [`push`](Self::push), with nothing dropped before [`trim`](Self::trim).
+    pub(crate) fn append_changes(
+        &mut self,
+        version: u64,
+        changes: impl IntoIterator<Item = (u64, T, usize)>,
+    ) {
+        for (until, change, weight) in changes {
+            self.append(Entry { until, gap: None, change: Some(change), weight });
+        }
+        self.version = self.version.max(version);
+    }
+
+    /// As [`relist`](Self::relist), with nothing dropped before [`trim`](Self::trim).
+    pub(crate) fn append_gap(
+        &mut self,
+        version: u64,
+        changes: impl IntoIterator<Item = (u64, T, usize)>,
+    ) {
+        let before = self.version;
+        if version <= before {
+            // Nothing lies between, so there is nothing to be uncertain of.
+            return self.append_changes(before, changes);
+        }
+        let mut changes: Vec<_> = changes.into_iter().collect();
+        changes.sort_by_key(|(version, ..)| *version);
+        let changes = changes.into_iter().map(|(_, change, weight)| (Some(change), weight));
+        for (change, weight) in changes.chain([(None, MARK_WEIGHT)]) {
+            self.append(Entry { until: version, gap: Some(before), change, weight });
+        }
+        self.version = version;
+    }
+
+    /// Drops the oldest changes until there is room for so much beside them, which is asked for
+    /// each time: it may become less with a change.
     pub(crate) fn trim(&mut self, beside: impl Fn() -> usize) {
         while self.weight + beside() > self.limit {
             let Some(entry) = self.entries.pop_front() else { break };

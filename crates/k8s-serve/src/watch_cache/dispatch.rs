@@ -141,7 +141,7 @@ impl<O: Object> Dispatch<O> {
     ) -> Vec<SelectionId> {
         let changes =
             changes.into_iter().map(|it| self.weighed(it, Part::Whole)).collect::<Vec<_>>();
-        self.append(|log| log.push(version, changes))
+        self.append(|log| log.append_changes(version, changes))
     }
 
     /// Takes what a new list shows, as [`WatchCache::relist`](super::WatchCache::relist) does.
@@ -165,7 +165,7 @@ impl<O: Object> Dispatch<O> {
             }
             all.push(self.weighed(change, if is_split { Part::Staying } else { Part::Whole }));
         }
-        self.append(|log| log.relist(version, all))
+        self.append(|log| log.append_gap(version, all))
     }
 
     /// Begins another history at `version`: all watchers expire.
@@ -280,20 +280,8 @@ impl<O: Object> Dispatch<O> {
     }
 
     /// Drops what is beyond the capacity: encoded events first, from which few go on.
-    fn trim(&mut self, bytes: usize) {
-        let encoded = || self.encoded.load(Ordering::Relaxed);
-        for (number, _, logged) in self.log.entries_from(self.encoded_from) {
-            if encoded() <= bytes / ENCODED_PART {
-                break;
-            }
-            logged.inspect(|it| it.forget_encoded());
-            self.encoded_from = number + 1;
-        }
-        self.log.trim(encoded);
-    }
-
-    /// Drops what is beyond the capacity: encoded events first, from which few go on.
-    fn trim(&mut self, bytes: usize) {
+    fn trim(&mut self) {
+        let Capacity::Bytes(bytes) = self.capacity else { return self.log.trim(|| 0) };
         let encoded = || self.encoded.load(Ordering::Relaxed);
         for (number, _, logged) in self.log.entries_from(self.encoded_from) {
             if encoded() <= bytes / ENCODED_PART {
@@ -309,18 +297,8 @@ impl<O: Object> Dispatch<O> {
     fn append(&mut self, append: impl FnOnce(&mut ChangeLog<Arc<Logged<O>>>)) -> Vec<SelectionId> {
         let from = self.log.end();
         append(&mut self.log);
-        if let Capacity::Bytes(bytes) = self.capacity {
-            self.trim(bytes);
-        }
         let mut woken = Vec::new();
         let mut candidates = Vec::new();
-        if let Some(dropped) = self.log.dropped_from(from) {
-            // Too much for the log at once: whoever has not read so far has missed something.
-            for (id, selection) in &mut self.selections {
-                selection.dropped = dropped;
-                woken.push(*id);
-            }
-        }
         for (number, until, logged) in self.log.entries_from(from) {
             candidates.clear();
             match logged {
@@ -343,6 +321,8 @@ impl<O: Object> Dispatch<O> {
                 }
             }
         }
+        // Not before: what goes is a loss to those who have noted it, and to nobody else.
+        self.trim();
         woken.sort_unstable();
         woken.dedup();
         woken
@@ -378,8 +358,8 @@ impl Selection {
     /// Takes note of what the log has dropped.
     fn forget_before(&mut self, first: u64) {
         while let Some(hit) = self.hits.front().filter(|hit| hit.number < first) {
-            let Dropped { next, until } = self.dropped;
-            self.dropped = Dropped { next: next.max(hit.number + 1), until: until.max(hit.until) };
+            let until = self.dropped.until.max(hit.until);
+            self.dropped = Dropped { next: hit.number + 1, until };
             self.hits.pop_front();
         }
     }

@@ -85,6 +85,7 @@ fn more_than_the_log_holds_at_once_is_lost_to_those_that_were_current_too() {
     let everything = interest(None, "");
     // Two, so that what both have read stays noted.
     let mut places = [(); 2].map(|()| dispatch.enter(0, &everything).unwrap());
+    let mut selective = dispatch.enter(0, &interest(Some("b"), "")).unwrap();
     dispatch.push(1, [created(1)]);
     for place in &mut places {
         assert_eq!(dispatch.read(place, Room::ALL).unwrap().changes.len(), 1);
@@ -93,6 +94,7 @@ fn more_than_the_log_holds_at_once_is_lost_to_those_that_were_current_too() {
     for place in &mut places {
         assert!(dispatch.read(place, Room::ALL).is_err(), "changes 2 to 4 are lost silently");
     }
+    assert!(dispatch.read(&mut selective, Room::ALL).unwrap().changes.is_empty());
 }
 
 #[test]

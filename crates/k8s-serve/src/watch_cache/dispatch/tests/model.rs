@@ -106,8 +106,6 @@ struct Watcher {
     pending: Vec<Entry>,
     /// Something of interest was dropped.
     is_lost: bool,
-    /// Something was dropped as soon as it came, of interest or not.
-    may_be_lost: bool,
     told: Option<u64>,
 }
 
@@ -288,24 +286,17 @@ impl World {
             let wanted = new.filter(|it| it.until > watcher.start && it.is_for(watcher.case));
             watcher.pending.extend(wanted.cloned());
         }
-        let mut at_once = false;
+        let new = self.entries.iter().filter(|it| it.number >= first_new);
+        let new: Vec<Entry> = new.cloned().collect();
+        self.most = self.most.max(self.entries.len());
         while self.entries.iter().map(|it| it.weight).sum::<usize>() > self.limit() {
             let dropped = self.entries.remove(0);
             self.floor = self.floor.max(dropped.until);
-            at_once |= dropped.number >= first_new;
             for watcher in &mut self.watchers {
                 watcher.is_lost |= watcher.pending.iter().any(|it| it.number == dropped.number);
             }
         }
-        self.most = self.most.max(self.entries.len());
-        if at_once {
-            let floor = self.floor;
-            self.watchers.iter_mut().for_each(|it| it.may_be_lost |= it.start < floor);
-        }
-        let is_for = |case| {
-            let mut left = self.entries.iter().filter(|it| it.number >= first_new);
-            at_once || left.any(|it| it.is_for(case))
-        };
+        let is_for = |case| new.iter().any(|it| it.is_for(case));
         let expected: BTreeSet<SelectionId> = self
             .watchers
             .iter()
@@ -333,8 +324,7 @@ impl World {
         let pending = wanted.cloned().collect();
         let told = place.cursor.progress();
         assert_eq!(told, (start <= self.version).then_some(start));
-        let (is_lost, may_be_lost) = (false, false);
-        self.watchers.push(Watcher { place, case, start, pending, is_lost, may_be_lost, told });
+        self.watchers.push(Watcher { place, case, start, pending, is_lost: false, told });
     }
 
     /// Reads for a watcher; returns whether it is still there.
@@ -358,7 +348,7 @@ impl World {
         let read = self.dispatch.read(&mut watcher.place, room);
         let must_expire = watcher.is_lost || is_hidden;
         let Ok(read) = read else {
-            assert!(must_expire || watcher.may_be_lost, "expired for nothing");
+            assert!(must_expire, "expired for nothing");
             return false;
         };
         assert!(!must_expire, "lost silently");
@@ -374,7 +364,7 @@ impl World {
         let watcher = &mut self.watchers[who];
         let told = self.dispatch.progress(&mut watcher.place);
         assert_eq!(told, watcher.place.cursor.progress());
-        if !watcher.is_lost && !watcher.may_be_lost {
+        if !watcher.is_lost {
             // One that waits for its version reads first: it has been woken.
             let is_current = watcher.pending.is_empty() && watcher.told.is_some();
             assert!(!is_current || told == Some(self.version), "all was given: {told:?}");
