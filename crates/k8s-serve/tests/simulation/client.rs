@@ -140,6 +140,11 @@ impl Client {
         self.check_state(server, version, "listed");
     }
 
+    /// The version up to which it knows anything.
+    pub(crate) fn reaches(&self, version: u64) -> u64 {
+        version.max(self.uncertain_until)
+    }
+
     /// Takes note of where it left a watch whose replica had these gaps.
     pub(crate) fn left(&mut self, gaps: &[(u64, u64)]) {
         let Some(version) = self.version else { return };

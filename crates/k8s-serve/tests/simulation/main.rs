@@ -22,6 +22,7 @@ mod plan;
 mod pod;
 mod replica;
 mod server;
+mod serving;
 mod shrink;
 mod upstream;
 mod world;
