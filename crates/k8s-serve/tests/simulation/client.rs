@@ -148,8 +148,9 @@ impl Client {
     /// Takes note of where it left a watch whose replica had these gaps.
     pub(crate) fn left(&mut self, gaps: &[(u64, u64)]) {
         let Some(version) = self.version else { return };
-        let gap = gaps.iter().find(|(before, after)| *before <= version && version < *after);
-        self.uncertain_until = self.uncertain_until.max(gap.map_or(0, |(_, after)| *after));
+        let within = gaps.iter().filter(|(before, after)| *before <= version && version < *after);
+        let until = within.map(|(_, after)| *after).max().unwrap_or_default();
+        self.uncertain_until = self.uncertain_until.max(until);
     }
 
     /// Takes what a watch says. Returns whether it goes on.

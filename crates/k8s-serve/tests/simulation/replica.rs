@@ -30,6 +30,8 @@ pub(crate) struct Replica {
     pub(crate) restarts: u64,
     /// The versions between which it does not know the order of things.
     pub(crate) gaps: Vec<(u64, u64)>,
+    /// Those of the histories before, too.
+    pub(crate) all_gaps: Vec<(u64, u64)>,
     pub(crate) woken: Woken,
     /// Nothing that it asks for is answered until then, and its next watch is too late.
     pub(crate) is_lost: Option<Duration>,
@@ -111,6 +113,7 @@ impl Replica {
             first: 0,
             restarts: 0,
             gaps: Vec::new(),
+            all_gaps: Vec::new(),
             woken: Woken::default(),
             is_lost: None,
             trace: Vec::new(),
@@ -249,6 +252,7 @@ impl Replica {
                     let woken = self.dispatch.relist(version, changes);
                     self.woken.selections.extend(woken);
                     self.gaps.push((before, version));
+                    self.all_gaps.push((before, version));
                 }
                 PublicationKind::Changes => {
                     let woken = self.dispatch.push(version, changes);

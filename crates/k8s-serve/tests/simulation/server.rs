@@ -100,7 +100,7 @@ impl Server {
         let stamp = self.stamps;
         let version = self.version() + 1;
         let uid = held.as_ref().map_or(stamp, |it| it.uid);
-        let look = look.or(held.map(|it| it.look)).unwrap_or_default();
+        let look = look.or_else(|| held.map(|it| it.look)).unwrap_or_default();
         let pod = Arc::new(Pod::new(key.clone(), uid, version, stamp, look));
         let mut collection = self.collection().clone();
         match kind {

@@ -279,7 +279,7 @@ impl World {
         if let Some(place) = &it.place {
             up.dispatch.leave(place);
         }
-        client.left(&up.gaps);
+        client.left(&up.all_gaps);
     }
 }
 
