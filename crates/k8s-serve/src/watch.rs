@@ -168,19 +168,14 @@ enum Woken {
     Alarm,
 }
 
-/// What is sent at once.
-#[derive(Default)]
-struct Chunk {
-    /// One event that others send, too; not copied if it is the only one.
-    shared: Bytes,
-    own: Vec<u8>,
-}
+/// What is sent at once: events that others may send too, and others.
+type Chunk = Vec<Bytes>;
 
 impl<B: Backend> Watch<B> {
     /// The next events; `None` ends the stream.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            let mut out = Chunk::default();
+            let mut out = Chunk::new();
             let written = match &mut self.phase {
                 Phase::Ended => return None,
                 _ if Instant::now() >= self.deadline => return None,
@@ -190,7 +185,7 @@ impl<B: Backend> Watch<B> {
             if let Err(error) = written {
                 self.end(&mut out, &error.into());
             }
-            match out.into_bytes() {
+            match joined(out) {
                 // Nothing selected in a part of the collection: others have their turn.
                 None => tokio::task::yield_now().await,
                 Some(bytes) => return Some(bytes),
@@ -213,10 +208,14 @@ impl<B: Backend> Watch<B> {
                 }
             }
         }
-        for object in objects.iter().filter(|object| interest.selects(*object)) {
-            self.event(out.own(), (EventType::Added, object), None)?;
+        let mut events = Vec::new();
+        let mut selected = objects.iter().filter(|object| interest.selects(*object));
+        let written =
+            selected.try_for_each(|it| self.event(&mut events, (EventType::Added, it), None));
+        if !events.is_empty() {
+            out.push(events.into());
         }
-        Ok(())
+        written
     }
 
     /// Waits for changes, the next bookmark or the end.
@@ -280,7 +279,7 @@ impl<B: Backend> Watch<B> {
     /// Ends the stream with an error.
     fn end(&mut self, out: &mut Chunk, status: &Status) {
         self.phase = Phase::Ended;
-        out.own().extend_from_slice(&error_event(status, self.media));
+        out.push(error_event(status, self.media));
     }
 
     fn alarm(&mut self, out: &mut Chunk) {
@@ -314,7 +313,10 @@ impl<B: Backend> Watch<B> {
         let Some(object) = object else { return Ok(()) };
         if self.is_first && self.writer.table().is_some() {
             // With the columns, which others do not want.
-            return self.event(out.own(), (event, object), version);
+            let mut bytes = Vec::new();
+            self.event(&mut bytes, (event, object), version)?;
+            out.push(bytes.into());
+            return Ok(());
         }
         let bytes = logged.encoded(event, self.writer.rendering(), || {
             let now = self.backend.now();
@@ -339,29 +341,17 @@ impl<B: Backend> Watch<B> {
 
     fn bookmark(&mut self, out: &mut Chunk, version: u64, ends_initial_events: bool) {
         let (is_first, now) = (std::mem::take(&mut self.is_first), self.backend.now());
-        self.writer.bookmark(out.own(), version, ends_initial_events, is_first, now);
+        let mut bytes = Vec::new();
+        self.writer.bookmark(&mut bytes, version, ends_initial_events, is_first, now);
+        out.push(bytes.into());
     }
 }
 
-impl Chunk {
-    /// Appends an event that others send, too.
-    fn push(&mut self, event: Bytes) {
-        match self.shared.is_empty() && self.own.is_empty() {
-            true => self.shared = event,
-            false => self.own().extend_from_slice(&event),
-        }
-    }
-
-    /// Where to append more.
-    fn own(&mut self) -> &mut Vec<u8> {
-        let shared = std::mem::take(&mut self.shared);
-        self.own.extend_from_slice(&shared);
-        &mut self.own
-    }
-
-    fn into_bytes(self) -> Option<Bytes> {
-        let bytes = if self.own.is_empty() { self.shared } else { self.own.into() };
-        Some(bytes).filter(|bytes| !bytes.is_empty())
+/// One event is not copied.
+fn joined(mut chunk: Chunk) -> Option<Bytes> {
+    match chunk.len() {
+        0 | 1 => chunk.pop(),
+        _ => Some(chunk.concat().into()),
     }
 }
 

@@ -63,8 +63,9 @@ pub use interest::{EventType, Interest};
 pub use logged::Logged;
 
 /// What is handed to a watcher at once, which is what it holds of the log while it is being
-/// written: 64 changes, or 64 KiB of objects and the change that goes beyond that.
-const ROOM: Room = Room { changes: 64, weight: 64 * 1024 };
+/// written: 64 changes, or 16 KiB of objects and the change that goes beyond that. Thousands may
+/// hold that, and stop reading.
+const ROOM: Room = Room { changes: 64, weight: 16 * 1024 };
 
 /// What a log may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -29,6 +29,8 @@ const MAX_HEAD_BYTES: usize = 64 * 1024;
 const MAX_STREAMS: u32 = 250;
 /// How much of an HTTP/2 stream is buffered for a client that does not open its window.
 const MAX_STREAM_BYTES: usize = 64 * 1024;
+/// How much is encrypted ahead for a client that does not read.
+const TLS_BUFFER: usize = 32 * 1024;
 /// How many streams a client may open and reset before they are looked at (rapid reset).
 const MAX_PENDING_RESETS: usize = 20;
 /// How many streams may be reset because of a client's errors.
@@ -104,7 +106,8 @@ impl Server {
             return self.http1(stream, slot, &stop).await;
         };
         // In a box of its own, since its state is large and short-lived.
-        let handshake = Box::pin(acceptor.accept(stream));
+        let handshake = acceptor.accept_with(stream, |tls| tls.set_buffer_limit(Some(TLS_BUFFER)));
+        let handshake = Box::pin(handshake);
         let stream = tokio::select! {
             stream = tokio::time::timeout(self.limits.handshake, handshake) => stream,
             () = stop.cancelled() => return,
