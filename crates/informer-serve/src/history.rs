@@ -101,8 +101,14 @@ impl History {
         let mut published = self.published();
         loop {
             published.borrow_and_update();
-            if self.version() >= version() {
+            let version = version();
+            if self.version() >= version {
                 return Ok(());
+            }
+            if self.watch_cache.is_replaced(version) {
+                // The API server would wait for it, too, and in vain: the client has to list.
+                let message = format!("too old resource version: {version} ({})", self.version());
+                return Err(ReadError::Refused(Box::new(Status::expired(message))));
             }
             if self.has_ended() || published.changed().await.is_err() {
                 // The next request starts another informer.

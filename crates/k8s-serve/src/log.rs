@@ -56,6 +56,8 @@ pub struct ChangeLog<T> {
     version: u64,
     /// How many histories came before.
     history: u64,
+    /// The highest version of those.
+    replaced: u64,
     weight: usize,
     limit: usize,
 }
@@ -131,6 +133,7 @@ impl<T> ChangeLog<T> {
             floor: version,
             version,
             history: 0,
+            replaced: 0,
             weight: 0,
             limit,
         }
@@ -164,11 +167,13 @@ impl<T> ChangeLog<T> {
     }
 
     /// Begins another history at `version`: versions before and after do not compare. All cursors
-    /// expire.
+    /// expire; so does who starts at a version that the earlier history had reached, and this one
+    /// has not: it would wait for other changes than it takes them for.
     pub fn restart(&mut self, version: u64) {
         self.first += self.entries.len() as u64;
         self.entries.clear();
         self.history += 1;
+        self.replaced = self.replaced.max(self.version);
         self.weight = 0;
         (self.floor, self.version) = (version, version);
     }
@@ -177,14 +182,22 @@ impl<T> ChangeLog<T> {
     /// given nothing before the log has passed it.
     ///
     /// # Errors
-    /// If the log does not reach back so far, or the version lies within a gap.
+    /// If the log does not reach back so far, or the version lies within a gap, or is one of an
+    /// earlier history.
     pub fn cursor(&self, version: u64) -> Result<Cursor, Expired> {
         let at = self.entries.partition_point(|entry| entry.until <= version);
-        if version < self.floor || self.entries.get(at).is_some_and(|it| it.hides(version)) {
+        let is_hidden = self.entries.get(at).is_some_and(|it| it.hides(version));
+        if version < self.floor || is_hidden || self.is_replaced(version) {
             return Err(self.expired());
         }
         let progress = (version <= self.version).then_some(version);
         Ok(Cursor { history: self.history, start: version, next: self.first + at as u64, progress })
+    }
+
+    /// Whether a version is one that an earlier history has reached, and this one has not.
+    #[must_use]
+    pub fn is_replaced(&self, version: u64) -> bool {
+        self.version < version && version <= self.replaced
     }
 
     /// Takes what there is room for, and moves the cursor behind it. An empty batch without a mark

@@ -246,7 +246,14 @@ impl<B: Backend> Watch<B> {
                 self.taken(out, taken)?;
             }
             Woken::End(WatchEnd::Refused(status)) => self.end(out, &status),
-            Woken::End(WatchEnd::Closed) => self.phase = Phase::Ended,
+            Woken::End(WatchEnd::Closed) => {
+                self.phase = Phase::Ended;
+                // Another server may know no older version than the newest.
+                let progress = self.watcher.progress().filter(|_| self.bookmarks.is_some());
+                if let Some(version) = progress {
+                    self.bookmark(out, version, false);
+                }
+            }
             Woken::Alarm => self.alarm(out),
         }
         Ok(())

@@ -99,6 +99,12 @@ impl<O: Object> Dispatch<O> {
         self.log.version()
     }
 
+    /// Whether a version is one that an earlier history has reached, and this one has not.
+    #[must_use]
+    pub fn is_replaced(&self, version: u64) -> bool {
+        self.log.is_replaced(version)
+    }
+
     /// What the log weighs, in bytes.
     #[must_use]
     pub fn weight(&self) -> usize {

@@ -161,6 +161,7 @@ impl World {
         let is_hidden = |(before, after): &(u64, u64)| *before < start && start < *after;
         match () {
             () if restarts != up.restarts => "410: another history",
+            () if up.restarts > 0 && start > up.dispatch.version() => "410: of a replaced history",
             () if start < up.first => "410: from before the log",
             () if up.gaps.iter().any(is_hidden) => "410: within a gap",
             () if self.config.log < usize::MAX => "410: no longer in the log",

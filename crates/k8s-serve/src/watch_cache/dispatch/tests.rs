@@ -144,12 +144,14 @@ fn what_another_history_has_dropped_is_no_loss() {
     dispatch.push(110, [created(109), created(110)]);
     assert!(dispatch.read(&mut slow, Room::ALL).is_err());
     dispatch.restart(50);
-    let mut ahead = dispatch.enter(53, &everything).unwrap();
-    for version in 51..=53 {
+    assert!(dispatch.enter(53, &everything).is_err(), "53 is of the other history, as 110 is");
+    assert!(dispatch.enter(110, &everything).is_err());
+    let mut ahead = dispatch.enter(113, &everything).unwrap();
+    for version in 111..=113 {
         dispatch.push(version, [created(version)]);
     }
     assert!(dispatch.read(&mut ahead, Room::ALL).unwrap().changes.is_empty());
-    assert_eq!(dispatch.progress(&mut ahead), Some(53));
+    assert_eq!(dispatch.progress(&mut ahead), Some(113));
 }
 
 #[test]

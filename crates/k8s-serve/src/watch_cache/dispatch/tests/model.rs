@@ -119,6 +119,8 @@ struct World {
     numbers: u64,
     floor: u64,
     version: u64,
+    /// The highest version of earlier histories.
+    replaced: u64,
     watchers: Vec<Watcher>,
 }
 
@@ -165,6 +167,7 @@ impl World {
             numbers: 0,
             floor: 100,
             version: 100,
+            replaced: 0,
             watchers: Vec::new(),
         }
     }
@@ -190,6 +193,7 @@ impl World {
             Step::Relist(puts, ahead) => self.relist(puts, *ahead),
             Step::Restart(version) => {
                 self.dispatch.restart(80 + version);
+                self.replaced = self.replaced.max(self.version);
                 (self.floor, self.version) = (80 + version, 80 + version);
                 self.entries.clear();
                 self.watchers.iter_mut().for_each(|it| it.is_lost = true);
@@ -318,7 +322,9 @@ impl World {
         let (namespace, query, _) = INTERESTS[case];
         let entered = self.dispatch.enter(start, &interest(namespace, query));
         let is_hidden = self.entries.iter().any(|it| it.hides(start));
-        assert_eq!(entered.is_err(), start < self.floor || is_hidden, "entered at {start}");
+        let is_replaced = self.version < start && start <= self.replaced;
+        let is_refused = start < self.floor || is_hidden || is_replaced;
+        assert_eq!(entered.is_err(), is_refused, "entered at {start}");
         let Ok(place) = entered else { return };
         let wanted = self.entries.iter().filter(|it| it.until > start && it.is_for(case));
         let pending = wanted.cloned().collect();
