@@ -15,5 +15,6 @@ pub mod real;
 pub mod recorder;
 pub mod relay;
 pub mod reverse_proxy;
+pub mod tap;
 pub mod throttle;
 pub mod wire;
