@@ -227,7 +227,7 @@ impl Shared {
         let (mut head, body) = request.into_parts();
         let query = Query::of(&head);
         let asked = query.asked;
-        let starts_at_a_version = asked == Asked::Watch && query.version > 0;
+        let starts_at_a_version = asked == Asked::Watch && query.version.is_some_and(|it| it > 0);
         let id = self.record.asked(self.side, &target.name, query);
         if starts_at_a_version && self.expires.swap(false, Ordering::AcqRel) {
             self.note(target, What::Answered { request: id, code: 410 });

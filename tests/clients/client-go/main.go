@@ -2,6 +2,7 @@
 // only, of Pods and of a custom resource. It prints what they tell in lines of JSON on stdout, and ends by itself once
 // the object called --last has been deleted everywhere.
 //
+//	client-go --server URL --histories [--wire protobuf|json] [--initial stream|list] SCOPE...
 //	client-go --server URL --namespace NAME --last NAME --custom GROUP/VERSION/RESOURCE [--wire protobuf|json] [--initial stream|list]
 package main
 
@@ -46,6 +47,7 @@ func run() error {
 	wire := flag.String("wire", "protobuf", "`protobuf` or json")
 	initial := flag.String("initial", "stream", "`stream` or list")
 	custom := flag.String("custom", "", "the custom resource, as GROUP/VERSION/RESOURCE")
+	follows := flag.Bool("histories", false, "follow Pods until stdin ends, see histories; the arguments are scopes")
 	flag.Parse()
 
 	// How users switch it. The environment is read at the first use of a feature gate.
@@ -54,6 +56,9 @@ func run() error {
 	}
 	seen := &answers{types: map[string]int{}}
 	config := &rest.Config{Host: *server}
+	if *follows {
+		return histories(config, *wire, flag.Args())
+	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &recording{next, seen} })
 	parts := strings.Split(*custom, "/")
 	if len(parts) != 3 {
@@ -74,17 +79,11 @@ type namedInformer struct {
 }
 
 func build(config *rest.Config, wire, namespace string, custom schema.GroupVersionResource) ([]namedInformer, error) {
-	typedConfig := rest.CopyConfig(config)
-	switch wire {
-	case "protobuf":
-		typedConfig.ContentType = "application/vnd.kubernetes.protobuf"
-		typedConfig.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
-	case "json":
-		typedConfig.ContentType = "application/json"
-	default:
-		return nil, fmt.Errorf("unknown wire format %q", wire)
+	ofTyped, err := typedConfig(config, wire)
+	if err != nil {
+		return nil, err
 	}
-	typed, err := kubernetes.NewForConfig(typedConfig)
+	typed, err := kubernetes.NewForConfig(ofTyped)
 	if err != nil {
 		return nil, err
 	}
@@ -107,6 +106,21 @@ func build(config *rest.Config, wire, namespace string, custom schema.GroupVersi
 		{"dynamic custom", dynamicFactory.ForResource(custom).Informer()},
 		{"metadata custom", metadataFactory.ForResource(custom).Informer()},
 	}, nil
+}
+
+// typedConfig is the configuration of a typed client in a wire format.
+func typedConfig(config *rest.Config, wire string) (*rest.Config, error) {
+	typed := rest.CopyConfig(config)
+	switch wire {
+	case "protobuf":
+		typed.ContentType = "application/vnd.kubernetes.protobuf"
+		typed.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	case "json":
+		typed.ContentType = "application/json"
+	default:
+		return nil, fmt.Errorf("unknown wire format %q", wire)
+	}
+	return typed, nil
 }
 
 func follow(named []namedInformer, last string, seen *answers) error {

@@ -87,8 +87,8 @@ pub struct Query {
     pub asked: Asked,
     /// The path.
     pub path: String,
-    /// `resourceVersion`; zero if there is none.
-    pub version: u64,
+    /// `resourceVersion`, if there is one.
+    pub version: Option<u64>,
     /// `resourceVersionMatch`, if there is one.
     pub version_match: String,
 }
@@ -201,7 +201,7 @@ impl Query {
             agent: agent.unwrap_or_default().to_owned(),
             asked: Asked::by(query),
             path: head.uri.path().to_owned(),
-            version: parameter("resourceVersion").parse().unwrap_or_default(),
+            version: parameter("resourceVersion").parse().ok(),
             version_match: parameter("resourceVersionMatch").to_owned(),
         }
     }

@@ -227,7 +227,7 @@ fn without_empty(value: Value) -> Value {
 }
 
 /// Builds the program, once for each test process.
-async fn program() -> anyhow::Result<PathBuf> {
+pub(crate) async fn program() -> anyhow::Result<PathBuf> {
     static BUILT: OnceCell<PathBuf> = OnceCell::const_new();
     let build = || async {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("clients/client-go");

@@ -104,7 +104,7 @@ impl Drop for Endpoint {
     }
 }
 
-fn kubeconfig_of(url: &str) -> String {
+pub(crate) fn kubeconfig_of(url: &str) -> String {
     json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "endpoint",
         "clusters": [{ "name": "endpoint", "cluster": { "server": url } }],

@@ -4,6 +4,7 @@
 mod client_go;
 mod differential;
 mod endpoint;
+mod histories;
 mod kube_rs;
 mod kubectl;
 mod process;

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -41,8 +41,38 @@ impl Process {
         program: &Path,
         arguments: I,
     ) -> anyhow::Result<Self> {
+        Self::start_with(program, arguments, Stdio::null())
+    }
+
+    /// Starts a program that [reads](Self::tell) its stdin.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such program.
+    pub(crate) fn start_reading<I: IntoIterator<Item: AsRef<OsStr>>>(
+        program: &Path,
+        arguments: I,
+    ) -> anyhow::Result<Self> {
+        Self::start_with(program, arguments, Stdio::piped())
+    }
+
+    /// Writes a line to its stdin.
+    ///
+    /// # Errors
+    ///
+    /// When it reads none.
+    pub(crate) async fn tell(&mut self, line: &str) -> anyhow::Result<()> {
+        let stdin = self.child.stdin.as_mut().context("it reads nothing")?;
+        Ok(stdin.write_all(format!("{line}\n").as_bytes()).await?)
+    }
+
+    fn start_with<I: IntoIterator<Item: AsRef<OsStr>>>(
+        program: &Path,
+        arguments: I,
+        stdin: Stdio,
+    ) -> anyhow::Result<Self> {
         let mut command = Command::new(program);
-        command.args(arguments).stdin(Stdio::null());
+        command.args(arguments).stdin(stdin);
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         let shown = format!("{:?}", command.as_std());
         let mut child = command.spawn().with_context(|| format!("{shown} does not run"))?;

@@ -1,0 +1,304 @@
+//! Histories of a cluster as clients see them through `serve`: whatever happens to the API server,
+//! to the replicas and to the connections on both of their sides, every client ends with the
+//! collection, no watch and no read `NotOlderThan` goes back in time, no deletion is missed, and
+//! no client lists that need not.
+//!
+//! Each history has every [`Trouble`] once, in an order that comes from a seed.
+//!
+//! | variable | |
+//! |---|---|
+//! | `INFORMER_HISTORIES` | how many histories |
+//! | `INFORMER_HISTORIES_SEED` | the seed of the first; a failure names it |
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use futures_util::future::try_join_all;
+use informer_tests::harness::{Arm, Saved, Sharing};
+use informer_tests::helpers::{eventually_ok, raw_list};
+use informer_tests::real::RealCluster;
+use informer_tests::tap::{Event, Note, Side, What};
+use tokio::time::{Instant, timeout};
+
+use churn::Churn;
+use clients::{Clients, client};
+use judge::{READER, Seen, judge};
+use stage::Stage;
+
+mod churn;
+mod clients;
+mod judge;
+mod stage;
+
+const SOON: Duration = Duration::from_secs(60);
+
+/// For a trouble and what follows from it.
+const DEADLINE: Duration = Duration::from_secs(40);
+
+/// How much of the record a failure shows.
+const SHOWN: usize = 60;
+
+/// How a record says that the API server's history is about to be replaced.
+const RESTORED: &str = "Restored";
+
+/// What goes wrong.
+#[derive(Debug, Clone, Copy)]
+enum Trouble {
+    /// The API server is killed, and comes back.
+    ServerKilled,
+    /// The replicas lose their watches.
+    UpstreamCut,
+    /// Meanwhile the API server forgets its history, so that the replicas must list.
+    Compacted,
+    /// The clients lose their watches.
+    DownstreamCut,
+    /// The only replica is killed; the next one at its address has not caught up.
+    Replaced,
+    /// Two replicas at one address, of which one lags behind.
+    TwoReplicas,
+    /// A replica takes the place of another, which ends in peace.
+    Rolling,
+}
+
+const TROUBLES: [Trouble; 7] = [
+    Trouble::ServerKilled,
+    Trouble::UpstreamCut,
+    Trouble::Compacted,
+    Trouble::DownstreamCut,
+    Trouble::Replaced,
+    Trouble::TwoReplicas,
+    Trouble::Rolling,
+];
+
+/// On the test kit several histories go on at a time.
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_miss_nothing_on_the_test_kit() -> anyhow::Result<()> {
+    let play = async |seed| History::play(&Arm::testkit().await?, seed).await;
+    try_join_all(seeds(3)?.map(play)).await.map(drop)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_miss_nothing_on_a_real_api_server() -> anyhow::Result<()> {
+    for seed in seeds(1)? {
+        let Some(arm) = Arm::real(Sharing::Own).await? else { return Ok(()) };
+        History::play(&arm, seed).await?;
+    }
+    Ok(())
+}
+
+fn seeds(count: u64) -> anyhow::Result<impl Iterator<Item = u64>> {
+    let variable = |name: &str| -> anyhow::Result<Option<u64>> {
+        let value = std::env::var(name).ok();
+        value.map(|it| it.parse().with_context(|| format!("{name} is a number"))).transpose()
+    };
+    let first = variable("INFORMER_HISTORIES_SEED")?;
+    let count = variable("INFORMER_HISTORIES")?.unwrap_or(if first.is_some() { 1 } else { count });
+    let first = first.unwrap_or_else(|| RandomState::new().hash_one("histories") >> 32);
+    Ok(first..first + count)
+}
+
+struct History<'a> {
+    arm: &'a Arm,
+    stage: Stage<'a>,
+    churn: Churn,
+    clients: Clients,
+    reader: kube::Client,
+    backup: Saved,
+}
+
+impl<'a> History<'a> {
+    async fn play(arm: &'a Arm, seed: u64) -> anyhow::Result<()> {
+        let of_seed = || format!("INFORMER_HISTORIES_SEED={seed}, on the {} arm", arm.name());
+        let mut history = Self::begin(arm, seed).await.with_context(of_seed)?;
+        let mut troubles = TROUBLES;
+        history.churn.random.shuffle(&mut troubles);
+        let seen = history.troubles(&troubles).await.with_context(|| {
+            let last = history.stage.record.read(|notes| shown_last(notes));
+            format!("{}, {troubles:?}; the last that happened:\n{last}", of_seed())
+        })?;
+        println!("{}: {seen:?}", of_seed());
+        // Or the history shows nothing.
+        ensure!(seen.gaps > 0 && seen.changed_histories > 0, "{}: {seen:?}", of_seed());
+        ensure!(seen.resumed > 0 && seen.ahead > 0 && seen.gone > 0, "{}: {seen:?}", of_seed());
+        history.clients.end(arm).await.with_context(of_seed)
+    }
+
+    async fn troubles(&mut self, troubles: &[Trouble]) -> anyhow::Result<Seen> {
+        let began = Instant::now();
+        for trouble in troubles {
+            println!("{:?}: {trouble:?}", began.elapsed());
+            let passed = timeout(DEADLINE, self.trouble(*trouble)).await;
+            passed
+                .unwrap_or_else(|_| bail!("it takes longer than {DEADLINE:?}"))
+                .with_context(|| format!("{trouble:?}"))?;
+            self.judge()?;
+        }
+        println!("{:?}: {RESTORED}", began.elapsed());
+        let seen = timeout(DEADLINE, self.restored()).await;
+        let seen = seen.unwrap_or_else(|_| bail!("it takes longer than {DEADLINE:?}"));
+        println!("{:?}: ended", began.elapsed());
+        seen.context(RESTORED)
+    }
+
+    async fn begin(arm: &'a Arm, seed: u64) -> anyhow::Result<Self> {
+        let mut churn = Churn::new(arm, seed).await?;
+        churn.writes(20).await?;
+        let backup = arm.save().await?;
+        let stage = Stage::new(arm).await?;
+        let url = stage.front.url();
+        let clients = Clients::start(&url, &churn.namespaces[0], RealCluster::enabled()).await?;
+        let reader = client(&url, READER)?;
+        let history = Self { arm, stage, churn, clients, reader, backup };
+        history.clients.have_all(arm).await?;
+        Ok(history)
+    }
+
+    async fn trouble(&mut self, trouble: Trouble) -> anyhow::Result<()> {
+        self.stage.reached(format!("{trouble:?}"));
+        self.churn.writes(5).await?;
+        match trouble {
+            Trouble::ServerKilled => {
+                self.arm.kill_server().await?;
+                self.arm.start_server().await?;
+                self.churn.writes(15).await?;
+            }
+            Trouble::UpstreamCut => {
+                for _ in 0..3 {
+                    self.arm.cut_watches().await;
+                    self.churn.writes(10).await?;
+                }
+            }
+            Trouble::Compacted => {
+                self.arm.begin_outage().await;
+                self.churn.writes(15).await?;
+                if self.churn.random.bool() {
+                    self.stage.front.cut();
+                }
+                self.churn.writes(15).await?;
+                self.arm.compact().await?;
+                self.arm.end_outage().await;
+                if self.churn.random.bool() {
+                    self.stage.front.cut();
+                }
+            }
+            Trouble::DownstreamCut => {
+                for _ in 0..3 {
+                    self.stage.front.cut();
+                    self.churn.writes(10).await?;
+                }
+            }
+            Trouble::Replaced => self.replaced().await?,
+            Trouble::TwoReplicas => self.two_replicas().await?,
+            Trouble::Rolling => {
+                let next = self.stage.start().await?;
+                self.churn.writes(10).await?;
+                let before = self.stage.replicas.remove(0);
+                self.stage.replicas.push(next);
+                self.stage.route();
+                self.churn.writes(5).await?;
+                before.stop().await?;
+            }
+        }
+        self.churn.writes(5).await?;
+        self.clients.have_all(self.arm).await
+    }
+
+    async fn replaced(&mut self) -> anyhow::Result<()> {
+        let next = self.stage.start().await?;
+        next.upstream.hold();
+        self.churn.writes(20).await?;
+        // Or there would be no one to lag behind.
+        self.clients.have_all(self.arm).await?;
+        let before = self.stage.replicas.remove(0);
+        self.stage.replicas.push(next);
+        self.stage.route();
+        before.kill();
+        self.churn.writes(5).await?;
+        if self.churn.random.bool() {
+            self.read_the_newest().await?;
+        }
+        self.stage.replicas[0].upstream.release();
+        Ok(())
+    }
+
+    async fn two_replicas(&mut self) -> anyhow::Result<()> {
+        let second = self.stage.start().await?;
+        self.stage.replicas.push(second);
+        self.stage.route();
+        self.stage.front.cut();
+        self.churn.writes(10).await?;
+        self.clients.have_all(self.arm).await?;
+        let behind = self.churn.random.usize(..2);
+        self.stage.replicas[behind].upstream.hold();
+        for _ in 0..3 {
+            self.churn.writes(10).await?;
+            if self.churn.random.bool() {
+                self.read_the_newest().await?;
+            }
+            self.stage.front.cut();
+        }
+        self.stage.replicas[behind].upstream.release();
+        self.clients.have_all(self.arm).await?;
+        let one = self.stage.replicas.remove(self.churn.random.usize(..2));
+        self.stage.route();
+        one.kill();
+        Ok(())
+    }
+
+    /// Reads through every replica at the version that the API server has now.
+    async fn read_the_newest(&self) -> anyhow::Result<()> {
+        let newest = self.churn.version().await?;
+        let at_newest =
+            format!("/api/v1/pods?resourceVersionMatch=NotOlderThan&resourceVersion={newest}");
+        for path in [&at_newest, "/api/v1/pods", &at_newest, "/api/v1/pods"] {
+            // The connection before may be one that has just been cut.
+            let read = async || raw_list(&self.reader, path).await;
+            eventually_ok("the reader is answered", SOON, read).await?;
+        }
+        Ok(())
+    }
+
+    /// A backup comes back: versions go back, and all watches end.
+    async fn restored(&mut self) -> anyhow::Result<Seen> {
+        self.stage.reached(RESTORED);
+        self.clients.expect_older_versions();
+        for replica in &self.stage.replicas {
+            // What is newer than anything a server has is silence, and is noticed after minutes.
+            replica.upstream.expire_next_watch();
+        }
+        let names: Vec<_> =
+            self.stage.replicas.iter().map(|it| it.target.name().to_owned()).collect();
+        let before = self.stage.record.read(<[Note]>::len);
+        self.arm.restore(&self.backup).await?;
+        let is_list = |what: &What| match what {
+            What::Listed { .. } => true,
+            What::Frame { frame, .. } => frame.event == Event::InitialEventsEnd,
+            _ => false,
+        };
+        let have_listed = |notes: &[Note]| {
+            let since = || notes[before..].iter().filter(|it| it.side == Side::Upstream);
+            names.iter().all(|name| since().any(|it| it.target == *name && is_list(&it.what)))
+        };
+        self.stage.record.until(have_listed).await;
+        self.churn.learn().await?;
+        self.churn.writes(20).await?;
+        self.clients.have_all(self.arm).await?;
+        self.judge()
+    }
+
+    fn judge(&self) -> anyhow::Result<Seen> {
+        self.stage.record.read(judge).map_err(anyhow::Error::msg)
+    }
+}
+
+/// The end of a record in words.
+fn shown_last(notes: &[Note]) -> String {
+    let last = &notes[notes.len().saturating_sub(SHOWN)..];
+    let began = notes.first().map(|it| it.at);
+    let shown = last.iter().map(|Note { at, side, target, what }| {
+        let at = began.map(|began| *at - began).unwrap_or_default();
+        format!("{at:?} {side:?} {target} {what:?}")
+    });
+    shown.collect::<Vec<_>>().join("\n")
+}
