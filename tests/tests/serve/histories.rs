@@ -10,7 +10,9 @@
 //! | `INFORMER_HISTORIES` | how many histories |
 //! | `INFORMER_HISTORIES_SEED` | the seed of the first; a failure names it |
 
+use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
@@ -34,10 +36,7 @@ mod stage;
 const SOON: Duration = Duration::from_secs(60);
 
 /// For a trouble and what follows from it.
-const DEADLINE: Duration = Duration::from_secs(40);
-
-/// How much of the record a failure shows.
-const SHOWN: usize = 60;
+const DEADLINE: Duration = Duration::from_secs(120);
 
 /// How a record says that the API server's history is about to be replaced.
 const RESTORED: &str = "Restored";
@@ -53,6 +52,8 @@ enum Trouble {
     Compacted,
     /// The clients lose their watches.
     DownstreamCut,
+    /// The only replica is killed, and the next one begins with what there is then.
+    Restarted,
     /// The only replica is killed; the next one at its address has not caught up.
     Replaced,
     /// Two replicas at one address, of which one lags behind.
@@ -61,11 +62,12 @@ enum Trouble {
     Rolling,
 }
 
-const TROUBLES: [Trouble; 7] = [
+const TROUBLES: [Trouble; 8] = [
     Trouble::ServerKilled,
     Trouble::UpstreamCut,
     Trouble::Compacted,
     Trouble::DownstreamCut,
+    Trouble::Restarted,
     Trouble::Replaced,
     Trouble::TwoReplicas,
     Trouble::Rolling,
@@ -113,10 +115,16 @@ impl<'a> History<'a> {
         let mut history = Self::begin(arm, seed).await.with_context(of_seed)?;
         let mut troubles = TROUBLES;
         history.churn.random.shuffle(&mut troubles);
-        let seen = history.troubles(&troubles).await.with_context(|| {
-            let last = history.stage.record.read(|notes| shown_last(notes));
-            format!("{}, {troubles:?}; the last that happened:\n{last}", of_seed())
-        })?;
+        let seen = match history.troubles(&troubles).await {
+            Ok(seen) => seen,
+            Err(error) => {
+                let file = Path::new(env!("CARGO_TARGET_TMPDIR"))
+                    .join(format!("history-{}-{seed}.txt", arm.name()));
+                std::fs::write(&file, history.stage.record.read(shown))?;
+                let what = format!("{}, {troubles:?}; the record is {}", of_seed(), file.display());
+                return Err(error).context(what);
+            }
+        };
         println!("{}: {seen:?}", of_seed());
         // Or the history shows nothing.
         ensure!(seen.gaps > 0 && seen.changed_histories > 0, "{}: {seen:?}", of_seed());
@@ -188,6 +196,15 @@ impl<'a> History<'a> {
                     self.churn.writes(10).await?;
                 }
             }
+            Trouble::Restarted => {
+                let before = self.stage.replicas.remove(0);
+                self.stage.route();
+                before.kill();
+                self.churn.writes(20).await?;
+                let next = self.stage.start().await?;
+                self.stage.replicas.push(next);
+                self.stage.route();
+            }
             Trouble::Replaced => self.replaced().await?,
             Trouble::TwoReplicas => self.two_replicas().await?,
             Trouble::Rolling => {
@@ -213,8 +230,10 @@ impl<'a> History<'a> {
         let before = self.stage.replicas.remove(0);
         self.stage.replicas.push(next);
         self.stage.route();
+        let killed = self.stage.record.read(<[Note]>::len);
         before.kill();
         self.churn.writes(5).await?;
+        self.come_back(killed).await;
         if self.churn.random.bool() {
             self.read_the_newest().await?;
         }
@@ -233,10 +252,12 @@ impl<'a> History<'a> {
         self.stage.replicas[behind].upstream.hold();
         for _ in 0..3 {
             self.churn.writes(10).await?;
+            let cut = self.stage.record.read(<[Note]>::len);
+            self.stage.front.cut();
+            self.come_back(cut).await;
             if self.churn.random.bool() {
                 self.read_the_newest().await?;
             }
-            self.stage.front.cut();
         }
         self.stage.replicas[behind].upstream.release();
         self.clients.have_all(self.arm).await?;
@@ -244,6 +265,19 @@ impl<'a> History<'a> {
         self.stage.route();
         one.kill();
         Ok(())
+    }
+
+    /// Waits until every client has asked for something since the record was so long.
+    async fn come_back(&self, since: usize) {
+        let have_asked = |notes: &[Note]| {
+            let asked = notes[since..].iter().filter_map(|note| match &note.what {
+                What::Asked { query, .. } if note.side == Side::Downstream => Some(&query.agent),
+                _ => None,
+            });
+            let agents: BTreeSet<_> = asked.filter(|agent| *agent != READER).collect();
+            agents.len() == self.clients.count()
+        };
+        self.stage.record.until(have_asked).await;
     }
 
     /// Reads through every replica at the version that the API server has now.
@@ -261,6 +295,7 @@ impl<'a> History<'a> {
 
     /// A backup comes back: versions go back, and all watches end.
     async fn restored(&mut self) -> anyhow::Result<Seen> {
+        self.clients.end_the_slow().await?;
         self.stage.reached(RESTORED);
         self.clients.expect_older_versions();
         for replica in &self.stage.replicas {
@@ -292,13 +327,12 @@ impl<'a> History<'a> {
     }
 }
 
-/// The end of a record in words.
-fn shown_last(notes: &[Note]) -> String {
-    let last = &notes[notes.len().saturating_sub(SHOWN)..];
+/// A record in words.
+fn shown(notes: &[Note]) -> String {
     let began = notes.first().map(|it| it.at);
-    let shown = last.iter().map(|Note { at, side, target, what }| {
+    let lines = notes.iter().map(|Note { at, side, target, what }| {
         let at = began.map(|began| *at - began).unwrap_or_default();
-        format!("{at:?} {side:?} {target} {what:?}")
+        format!("{at:?} {side:?} {target} {what:?}\n")
     });
-    shown.collect::<Vec<_>>().join("\n")
+    lines.collect()
 }

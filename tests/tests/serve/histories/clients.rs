@@ -53,6 +53,7 @@ struct Ours {
 
 /// A process with one informer for each scope.
 struct ClientGo {
+    initial: &'static str,
     process: Process,
     followed: Mutex<Followed>,
 }
@@ -97,10 +98,15 @@ impl Clients {
                 let scopes = SCOPES.map(|scope| scope.of_client_go(initial, namespace));
                 let arguments = options.into_iter().map(str::to_owned).chain(scopes);
                 let process = Process::start_reading(&program, arguments)?;
-                clients.client_go.push(ClientGo { process, followed: Mutex::default() });
+                clients.client_go.push(ClientGo { initial, process, followed: Mutex::default() });
             }
         }
         Ok(clients)
+    }
+
+    /// How many there are, each with a user agent of its own.
+    pub(crate) fn count(&self) -> usize {
+        self.ours.len() + self.client_go.len() * SCOPES.len()
     }
 
     /// The server's history is about to be replaced.
@@ -134,37 +140,49 @@ impl Clients {
             one.history.reaches(truth, SOON).await?;
         }
         for one in &self.client_go {
-            one.has_all(&truths, &self.namespace).await?;
+            one.has_all(&truths).await?;
         }
         Ok(())
+    }
+
+    /// Ends those that take minutes to notice that the server's history was replaced: client-go
+    /// sends a LIST that is answered with 504 and `Retry-After` ten times before it lists at the
+    /// newest version.
+    pub(crate) async fn end_the_slow(&mut self) -> anyhow::Result<()> {
+        let slow = self.client_go.extract_if(.., |it| it.initial == "list").collect();
+        end_client_go(slow).await
     }
 
     /// Compares the stores of client-go, which so far have told of themselves, and ends all.
     pub(crate) async fn end(self, arm: &Arm) -> anyhow::Result<()> {
         self.have_all(arm).await?;
-        for mut one in self.client_go {
-            one.process.tell("dump").await?;
-            let is_whole =
-                |lines: &[String]| lines.last().is_some_and(|it| it.contains("\"dumped\""));
-            let lines = one.process.until(is_whole).await?;
-            let mut stores: BTreeMap<String, Collection> = BTreeMap::new();
-            for line in &lines {
-                let told: Told = serde_json::from_str(line)?;
-                if told.line == "object" {
-                    let store = stores.entry(told.informer).or_default();
-                    store.insert(told.key, (told.uid, told.version));
-                }
-            }
-            let mut told = one.lock().held.clone();
-            told.retain(|_, collection| !collection.is_empty());
-            ensure!(stores == told, "client-go holds {stores:?}, and told {told:?}");
-        }
+        end_client_go(self.client_go).await?;
         for one in self.ours {
             one.history.forget_store();
             one.factory.shutdown().await;
         }
         Ok(())
     }
+}
+
+async fn end_client_go(processes: Vec<ClientGo>) -> anyhow::Result<()> {
+    for mut one in processes {
+        one.process.tell("dump").await?;
+        let is_whole = |lines: &[String]| lines.last().is_some_and(|it| it.contains("\"dumped\""));
+        let lines = one.process.until(is_whole).await?;
+        let mut stores: BTreeMap<String, Collection> = BTreeMap::new();
+        for line in &lines {
+            let told: Told = serde_json::from_str(line)?;
+            if told.line == "object" {
+                let store = stores.entry(told.informer).or_default();
+                store.insert(told.key, (told.uid, told.version));
+            }
+        }
+        let mut told = one.lock().held.clone();
+        told.retain(|_, collection| !collection.is_empty());
+        ensure!(stores == told, "client-go holds {stores:?}, and told {told:?}");
+    }
+    Ok(())
 }
 
 impl Ours {
@@ -212,7 +230,12 @@ impl Scope {
             Self::OnNode => format!(";;spec.nodeName={}", NODES[0]),
             Self::InNamespace => format!("{namespace};;"),
         };
-        format!("{CLIENT_GO} {initial} {self:?}={of}")
+        format!("{}={of}", self.agent(initial))
+    }
+
+    /// The user agent of client-go's informer of it.
+    fn agent(self, initial: &str) -> String {
+        format!("{CLIENT_GO} {initial} {self:?}")
     }
 }
 
@@ -231,19 +254,20 @@ struct Told {
 }
 
 impl ClientGo {
-    async fn has_all(&self, truths: &[Collection], namespace: &str) -> anyhow::Result<()> {
+    async fn has_all(&self, truths: &[Collection]) -> anyhow::Result<()> {
         let is_there = |lines: &[String]| {
             let mut followed = self.lock();
             followed.read(lines);
-            SCOPES.iter().all(|scope| followed.of(*scope, namespace) == truths[*scope as usize])
+            SCOPES.iter().all(|it| followed.of(&it.agent(self.initial)) == truths[*it as usize])
         };
         let told = self.process.until(is_there).await.map(drop);
         let followed = self.lock();
         ensure!(followed.faults.is_empty(), "client-go: {}", followed.faults.join("\n"));
         told.map_err(|_| {
             let differ = SCOPES.iter().map(|scope| {
-                let held = followed.of(*scope, namespace);
-                format!("{scope:?}: {}", differences(&held, &truths[*scope as usize]))
+                let agent = scope.agent(self.initial);
+                let held = followed.of(&agent);
+                format!("{agent}: {}", differences(&held, &truths[*scope as usize]))
             });
             anyhow::anyhow!("client-go has not all: {}", differ.collect::<Vec<_>>().join("\n"))
         })
@@ -255,13 +279,8 @@ impl ClientGo {
 }
 
 impl Followed {
-    fn of(&self, scope: Scope, namespace: &str) -> Collection {
-        let name = |initial| {
-            let argument = scope.of_client_go(initial, namespace);
-            argument.split('=').next().unwrap_or_default().to_owned()
-        };
-        let held = self.held.get(&name("stream")).or_else(|| self.held.get(&name("list")));
-        held.cloned().unwrap_or_default()
+    fn of(&self, informer: &str) -> Collection {
+        self.held.get(informer).cloned().unwrap_or_default()
     }
 
     /// Takes in the lines that it has not read yet.
@@ -292,9 +311,9 @@ impl Followed {
             && !goes_back
         {
             let (old, new) = (old_version.parse::<u64>()?, version.parse::<u64>()?);
+            // After a list client-go tells of what has not changed, too.
+            ensure!(old <= new, "back in time: {}", fault());
             let is_deletion = what.starts_with("delete");
-            // Of a deletion that it has missed client-go knows no version but the last.
-            ensure!(old < new || is_deletion && old == new, "back in time: {}", fault());
             ensure!(*old_uid == uid || !is_deletion, "another object: {}", fault());
         }
         Ok(())

@@ -9,7 +9,8 @@ use tokio::time::Instant;
 
 use super::clients::is_client_go;
 
-/// client-go lists again after a watch that was shorter than this and brought nothing.
+/// client-go lists again after a watch that was shorter than this and brought it nothing, whatever
+/// was on its way.
 const VERY_SHORT: Duration = Duration::from_secs(1);
 
 /// What a client has not read when its connection breaks is no older than this.
@@ -99,7 +100,6 @@ struct Request {
     epoch: usize,
     /// What its answer must have reached.
     at_least: u64,
-    frames: usize,
     ended: Option<Instant>,
 }
 
@@ -214,7 +214,6 @@ impl Judge {
 
     fn frame(&mut self, note: &Note, id: RequestId, frame: &Frame) {
         let Some(asked) = self.requests.get_mut(&id) else { return };
-        asked.frames += 1;
         let replica = self.replicas.entry(note.target.clone()).or_default();
         let Some(position) = asked.position else {
             match frame.event {
@@ -307,12 +306,11 @@ impl Replica {
 impl Request {
     fn new(query: &Query, at: Instant, position: Option<u64>, epoch: usize, at_least: u64) -> Self {
         let query = query.clone();
-        Self { query, at, code: None, position, epoch, at_least, frames: 0, ended: None }
+        Self { query, at, code: None, position, epoch, at_least, ended: None }
     }
 
     /// Whether client-go takes the end of this watch for a failure, and lists.
     fn has_failed(&self) -> bool {
-        self.code != Some(200)
-            || self.ended.is_some_and(|end| end - self.at < VERY_SHORT && self.frames == 0)
+        self.code != Some(200) || self.ended.is_some_and(|end| end - self.at < VERY_SHORT)
     }
 }
