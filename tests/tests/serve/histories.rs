@@ -20,7 +20,7 @@ use futures_util::future::try_join_all;
 use informer_tests::harness::{Arm, Saved, Sharing};
 use informer_tests::helpers::{eventually_ok, raw_list};
 use informer_tests::real::RealCluster;
-use informer_tests::tap::{Event, Note, Side, What};
+use informer_tests::tap::{Note, Side, What};
 use tokio::time::{Instant, timeout};
 
 use churn::Churn;
@@ -194,6 +194,7 @@ impl<'a> History<'a> {
                 for _ in 0..3 {
                     self.stage.front.cut();
                     self.churn.writes(10).await?;
+                    self.clients.have_all(self.arm).await?;
                 }
             }
             Trouble::Restarted => {
@@ -250,7 +251,7 @@ impl<'a> History<'a> {
         self.clients.have_all(self.arm).await?;
         let behind = self.churn.random.usize(..2);
         self.stage.replicas[behind].upstream.hold();
-        for _ in 0..3 {
+        for _ in 0..2 {
             self.churn.writes(10).await?;
             let cut = self.stage.record.read(<[Note]>::len);
             self.stage.front.cut();
@@ -295,27 +296,18 @@ impl<'a> History<'a> {
 
     /// A backup comes back: versions go back, and all watches end.
     async fn restored(&mut self) -> anyhow::Result<Seen> {
-        self.clients.end_the_slow().await?;
+        self.clients.end_the_slow(self.arm).await?;
         self.stage.reached(RESTORED);
         self.clients.expect_older_versions();
         for replica in &self.stage.replicas {
             // What is newer than anything a server has is silence, and is noticed after minutes.
             replica.upstream.expire_next_watch();
         }
-        let names: Vec<_> =
-            self.stage.replicas.iter().map(|it| it.target.name().to_owned()).collect();
-        let before = self.stage.record.read(<[Note]>::len);
         self.arm.restore(&self.backup).await?;
-        let is_list = |what: &What| match what {
-            What::Listed { .. } => true,
-            What::Frame { frame, .. } => frame.event == Event::InitialEventsEnd,
-            _ => false,
-        };
-        let have_listed = |notes: &[Note]| {
-            let since = || notes[before..].iter().filter(|it| it.side == Side::Upstream);
-            names.iter().all(|name| since().any(|it| it.target == *name && is_list(&it.what)))
-        };
-        self.stage.record.until(have_listed).await;
+        let replicas = self.stage.replicas.len();
+        let have_noticed =
+            |notes: &[Note]| judge(notes).map_or(true, |seen| seen.changed_histories >= replicas);
+        self.stage.record.until(have_noticed).await;
         self.churn.learn().await?;
         self.churn.writes(20).await?;
         self.clients.have_all(self.arm).await?;

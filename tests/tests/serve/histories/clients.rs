@@ -17,12 +17,14 @@ use kube::{Client, Config};
 use serde::Deserialize;
 
 use super::churn::{LABEL, NODES, TIERS};
+use super::judge::READER;
 use crate::client_go::program;
 use crate::process::Process;
 
 const SOON: Duration = Duration::from_secs(60);
 
-/// How the user agents of client-go's informers begin.
+/// How the user agents of our informers begin, and of client-go's.
+const OURS: &str = "ours";
 const CLIENT_GO: &str = "client-go";
 
 /// What a client follows.
@@ -78,6 +80,11 @@ pub(crate) fn client(url: &str, name: &str) -> anyhow::Result<Client> {
 /// Whether a user agent is that of an informer of client-go.
 pub(crate) fn is_client_go(agent: &str) -> bool {
     agent.starts_with(CLIENT_GO)
+}
+
+/// Whether a user agent is that of a client here, and not of a replica.
+pub(crate) fn is_of_client(agent: &str) -> bool {
+    agent.starts_with(OURS) || is_client_go(agent) || agent == READER
 }
 
 impl Clients {
@@ -145,12 +152,12 @@ impl Clients {
         Ok(())
     }
 
-    /// Ends those that take minutes to notice that the server's history was replaced: client-go
-    /// sends a LIST that is answered with 504 and `Retry-After` ten times before it lists at the
-    /// newest version.
-    pub(crate) async fn end_the_slow(&mut self) -> anyhow::Result<()> {
-        let slow = self.client_go.extract_if(.., |it| it.initial == "list").collect();
-        end_client_go(slow).await
+    /// Ends those of client-go that take a minute to notice that the server's history was replaced:
+    /// they send what is answered with 504 and `Retry-After` ten times before they list at the
+    /// newest version. The test kit answers a streaming list with an event instead.
+    pub(crate) async fn end_the_slow(&mut self, arm: &Arm) -> anyhow::Result<()> {
+        let is_slow = |it: &mut ClientGo| it.initial == "list" || arm.real_cluster().is_some();
+        end_client_go(self.client_go.extract_if(.., is_slow).collect()).await
     }
 
     /// Compares the stores of client-go, which so far have told of themselves, and ends all.
@@ -194,7 +201,7 @@ impl Ours {
         format: WireFormat,
     ) -> anyhow::Result<Self> {
         let how = if streaming { "stream" } else { "list" };
-        let name = format!("ours {how} {scope:?}");
+        let name = format!("{OURS} {how} {scope:?}");
         let factory =
             SharedInformerFactory::builder(client(url, &name)?).wire_format(format).build();
         let options = InformerOptions::new().streaming_lists(streaming);

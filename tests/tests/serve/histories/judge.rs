@@ -7,7 +7,7 @@ use informer_tests::reverse_proxy::Asked;
 use informer_tests::tap::{Event, Frame, Note, Query, RequestId, Side, What};
 use tokio::time::Instant;
 
-use super::clients::is_client_go;
+use super::clients::{is_client_go, is_of_client};
 
 /// client-go lists again after a watch that was shorter than this and brought it nothing, whatever
 /// was on its way.
@@ -107,7 +107,10 @@ impl Judge {
     fn upstream(&mut self, note: &Note) {
         let replica = self.replicas.entry(note.target.clone()).or_default();
         match &note.what {
-            What::Asked { request, query } if query.path == "/api/v1/pods" => {
+            // What is passed on of a client is not what the replica follows.
+            What::Asked { request, query }
+                if query.path == "/api/v1/pods" && !is_of_client(&query.agent) =>
+            {
                 let is_watch = query.asked == Asked::Watch;
                 if is_watch {
                     replica.watched_from = query.version.unwrap_or_default();
