@@ -1,6 +1,6 @@
 // Command client-go runs client-go's shared informers as they come against a server: typed, dynamic and of metadata
 // only, of Pods and of a custom resource. It prints what they tell in lines of JSON on stdout, and ends by itself once
-// the object called --last has been deleted everywhere.
+// the object called --last has been deleted everywhere; with --histories once stdin ends.
 //
 //	client-go --server URL --histories [--wire protobuf|json] [--initial stream|list] SCOPE...
 //	client-go --server URL --namespace NAME --last NAME --custom GROUP/VERSION/RESOURCE [--wire protobuf|json] [--initial stream|list]

@@ -95,7 +95,8 @@ fn seeds(count: u64) -> anyhow::Result<impl Iterator<Item = u64>> {
         value.map(|it| it.parse().with_context(|| format!("{name} is a number"))).transpose()
     };
     let first = variable("INFORMER_HISTORIES_SEED")?;
-    let count = variable("INFORMER_HISTORIES")?.unwrap_or(if first.is_some() { 1 } else { count });
+    let count =
+        variable("INFORMER_HISTORIES")?.unwrap_or_else(|| if first.is_some() { 1 } else { count });
     let first = first.unwrap_or_else(|| RandomState::new().hash_one("histories") >> 32);
     Ok(first..first + count)
 }
@@ -139,14 +140,14 @@ impl<'a> History<'a> {
             let passed = timeout(DEADLINE, self.trouble(*trouble)).await;
             passed
                 .unwrap_or_else(|_| bail!("it takes longer than {DEADLINE:?}"))
-                .with_context(|| format!("{trouble:?}"))?;
+                .with_context(|| format!("{trouble:?}: {}", self.faults()))?;
             self.judge()?;
         }
         println!("{:?}: {RESTORED}", began.elapsed());
         let seen = timeout(DEADLINE, self.restored()).await;
         let seen = seen.unwrap_or_else(|_| bail!("it takes longer than {DEADLINE:?}"));
         println!("{:?}: ended", began.elapsed());
-        seen.context(RESTORED)
+        seen.with_context(|| format!("{RESTORED}: {}", self.faults()))
     }
 
     async fn begin(arm: &'a Arm, seed: u64) -> anyhow::Result<Self> {
@@ -312,6 +313,11 @@ impl<'a> History<'a> {
         self.churn.writes(20).await?;
         self.clients.have_all(self.arm).await?;
         self.judge()
+    }
+
+    /// What was wrong on the wire, which may be why a client does not come to its end.
+    fn faults(&self) -> String {
+        self.judge().err().map_or_else(|| "all is well on the wire".to_owned(), |it| it.to_string())
     }
 
     fn judge(&self) -> anyhow::Result<Seen> {
