@@ -5,6 +5,7 @@ pub mod memory;
 pub mod read;
 mod sync;
 mod target;
+pub mod watches;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -13,6 +14,7 @@ pub use self::events::Events;
 pub use self::read::Read;
 pub use self::sync::Sync;
 pub use self::target::Target;
+pub use self::watches::Watches;
 
 /// What a client's process does.
 #[derive(Debug, Subcommand)]
@@ -26,6 +28,9 @@ pub enum Client {
     /// Be the process that reads lists
     #[command(hide = true)]
     Read(Read),
+    /// Be the process that keeps watches open
+    #[command(hide = true)]
+    Watches(Watches),
 }
 
 impl Client {
@@ -41,6 +46,7 @@ impl Client {
             Self::Sync(sync) => sync.run().await,
             Self::Events(events) => events.run().await,
             Self::Read(read) => read.run().await,
+            Self::Watches(watches) => watches.run().await,
         }
     }
 }

@@ -1,9 +1,10 @@
 //! CPU time, which other work on the machine leaves alone.
 
-use std::fs;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use nix::time::clock_getcpuclockid;
+use nix::unistd::Pid;
 use rustix::time::{ClockId, clock_gettime};
 
 /// CPU time of all threads of the process so far, user and system.
@@ -18,27 +19,14 @@ pub fn of_thread() -> Duration {
     read(ClockId::ThreadCPUTime)
 }
 
-/// CPU time of another process so far, user and system, in hundredths of a second.
+/// CPU time of another process so far, user and system, also of threads that have ended.
 ///
 /// # Errors
-/// Where there is no `/proc`, or no such process.
+/// If there is no such process.
 pub fn of_other(pid: u32) -> Result<Duration> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))
-        .with_context(|| format!("the CPU time of process {pid} cannot be read"))?;
-    ticks(&stat)
-        .map(|ticks| Duration::from_millis(1000 / TICKS_PER_SECOND * ticks))
-        .with_context(|| format!("/proc/{pid}/stat has no CPU time"))
-}
-
-/// Linux has the same unit for all programs, whatever its own clock.
-const TICKS_PER_SECOND: u64 = 100;
-
-/// User and system time. The name before them is in parentheses and may have any characters.
-fn ticks(stat: &str) -> Option<u64> {
-    let (_, behind_name) = stat.rsplit_once(')')?;
-    let mut fields = behind_name.split_ascii_whitespace().skip(11);
-    let (user, system) = (fields.next()?, fields.next()?);
-    Some(user.parse::<u64>().ok()? + system.parse::<u64>().ok()?)
+    let unreadable = || format!("the CPU time of process {pid} cannot be read");
+    let clock = clock_getcpuclockid(Pid::from_raw(pid.try_into()?)).with_context(unreadable)?;
+    Ok(nix::time::clock_gettime(clock).with_context(unreadable)?.into())
 }
 
 /// The CPU time that this thread takes for `work`, and what comes out of it.
@@ -72,9 +60,10 @@ mod tests {
     }
 
     #[test]
-    fn ticks_are_those_of_user_and_system() {
-        let stat = "7 (a) b (c) S 1 7 7 0 -1 0 1 2 3 4 150 50 9 9 20 0 1 0 5 6 7\n";
-        assert_eq!(ticks(stat), Some(200));
-        assert_eq!(ticks("7 (a) S 1"), None);
+    fn a_process_has_the_same_time_for_others() {
+        let before = of_process();
+        let other = of_other(std::process::id()).unwrap();
+        assert!(before <= other && other <= of_process());
+        assert!(of_other(u32::MAX).is_err());
     }
 }

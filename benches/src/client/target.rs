@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use super::memory;
@@ -29,16 +29,29 @@ impl Target {
     /// # Cancel safety
     /// Nothing happens but reading.
     pub async fn client(&self) -> Result<kube::Client> {
-        let config = match self {
-            Self::Url(url) => kube::Config::new(url.parse()?),
+        match self {
+            Self::Url(_) | Self::Kubeconfig(_) => Ok(kube::Client::try_from(self.config().await?)?),
+            Self::Recording(path) => memory::recording(path),
+        }
+    }
+
+    /// How a server is reached.
+    ///
+    /// # Errors
+    /// If a file cannot be read, or says what kube does not understand; of a recording.
+    ///
+    /// # Cancel safety
+    /// Nothing happens but reading.
+    pub async fn config(&self) -> Result<kube::Config> {
+        match self {
+            Self::Url(url) => Ok(kube::Config::new(url.parse()?)),
             Self::Kubeconfig(path) => {
-                let kubeconfig = Kubeconfig::read_from(path)?;
-                kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
-                    .await?
+                let (kubeconfig, options) =
+                    (Kubeconfig::read_from(path)?, KubeConfigOptions::default());
+                Ok(kube::Config::from_custom_kubeconfig(kubeconfig, &options).await?)
             }
-            Self::Recording(path) => return memory::recording(path),
-        };
-        Ok(kube::Client::try_from(config)?)
+            Self::Recording(path) => bail!("{} is no server", path.display()),
+        }
     }
 
     /// As it is written on a command line.

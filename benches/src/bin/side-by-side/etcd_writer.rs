@@ -1,5 +1,6 @@
 //! The process that changes Pods behind the API server's back.
 
+use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
@@ -7,7 +8,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-use crate::programs::{PATIENCE, Programs};
+use crate::programs::PATIENCE;
 
 /// `etcd-writer`, which obeys orders.
 pub(crate) struct EtcdWriter {
@@ -18,8 +19,8 @@ pub(crate) struct EtcdWriter {
 
 impl EtcdWriter {
     /// One that goes round over so many Pods. Compacts etcd.
-    pub(crate) async fn start(programs: &Programs, etcd: &str, pods: usize) -> Result<Self> {
-        let mut command = Command::new(&programs.etcd_writer);
+    pub(crate) async fn start(program: &Path, etcd: &str, pods: usize) -> Result<Self> {
+        let mut command = Command::new(program);
         command.args(["--endpoint", etcd, "--pods", &pods.to_string()]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut process = command.spawn()?;

@@ -66,7 +66,7 @@ pub(crate) async fn measure(
 }
 
 async fn attached(run: Run, programs: &Programs, etcd: &str, target: &Target) -> Result<Measured> {
-    let mut writer = EtcdWriter::start(programs, etcd, CHANGING).await?;
+    let mut writer = EtcdWriter::start(&programs.etcd_writer, etcd, CHANGING).await?;
     let mut running = programs.events(run, target)?;
     let _at_rest: Figures = running.next().await.context("the first list")?;
     writer.write(EVENTS, PER_SECOND).await?;

@@ -2,22 +2,26 @@
 
 use anyhow::Result;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use informer_testkit::generate;
+use informer_testkit::generate::Generator;
 use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::api::{Api, PostParams};
 
 /// Creates Pods as `kube-controller-manager`, then writes their status as `kubelet`.
-pub(crate) async fn load(client: &kube::Client, objects: usize) -> Result<()> {
+pub(crate) async fn load(
+    client: &kube::Client,
+    generator: &Generator,
+    objects: usize,
+) -> Result<()> {
     let namespaces: Api<Namespace> = Api::all(client.clone());
-    for number in 0..generate::Generator::default().namespaces {
+    for number in 0..generator.namespaces {
         let mut namespace = Namespace::default();
-        namespace.metadata.name = Some(generate::Generator::default().namespace(number));
+        namespace.metadata.name = Some(generator.namespace(number));
         match namespaces.create(&PostParams::default(), &namespace).await {
             Err(kube::Error::Api(status)) if status.code == 409 => {}
             created => drop(created?),
         }
     }
-    stream::iter(generate::pods(objects))
+    stream::iter(generator.pods(objects))
         .map(Ok)
         .try_for_each_concurrent(16, |json| write(client.clone(), json))
         .await

@@ -10,6 +10,8 @@
 //! cargo run --release -p informer-benches --bin side-by-side -- --rounds 1 --objects 2000
 //! cargo run --release -p informer-benches --bin side-by-side -- --section events --section inside
 //! cargo run --profile shipped -p informer-benches --bin side-by-side -- --section serve --write
+//! cargo run --profile shipped -p informer-benches --bin side-by-side -- --section watch --write
+//! cargo run --release -p informer-benches --bin side-by-side -- --section watch --quick --rounds 1
 //! ```
 
 mod cluster;
@@ -27,10 +29,12 @@ mod runs;
 mod serve;
 mod versions;
 mod warm;
+mod watch;
 
 use anyhow::{Result, ensure};
 use clap::{Parser, ValueEnum};
 use informer_benches::client::{Client, Target};
+use informer_testkit::generate::Generator;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, ListParams};
 
@@ -56,13 +60,16 @@ struct Arguments {
     #[arg(long)]
     section: Vec<Section>,
 
-    /// Less of the section `inside`, for a first look
+    /// Less of the sections `inside` and `watch`, for a first look
     #[arg(long)]
     quick: bool,
 
     /// Put the tables into benches/RESULTS.md, besides printing them
     #[arg(long)]
     write: bool,
+
+    #[command(flatten)]
+    watch: watch::Arguments,
 
     #[command(subcommand)]
     client: Option<Client>,
@@ -83,6 +90,8 @@ enum Section {
     Inside,
     /// Lists of `kubectl informer serve`, beside kube-apiserver's
     Serve,
+    /// Thousands of its watches, beside kube-apiserver's
+    Watch,
 }
 
 #[tokio::main]
@@ -95,24 +104,29 @@ async fn main() -> Result<()> {
 }
 
 async fn measure(arguments: &Arguments) -> Result<()> {
-    let is_whole = matches!(arguments.section[..], [] | [Section::Serve]) && !arguments.quick;
+    let is_whole = matches!(arguments.section[..], [] | [Section::Serve] | [Section::Watch])
+        && !arguments.quick
+        && arguments.watch.is_whole();
     ensure!(
         !arguments.write || is_whole,
-        "only whole tables are kept: leave out --quick, and --section but for that of serve"
+        "only whole tables are kept: leave out --quick, --part, and --section but for that of servers"
     );
-    if arguments.section != [Section::Serve] {
-        let report = clients(arguments).await?;
-        print!("{report}");
-        if arguments.write {
-            results_file::write(results_file::CLIENTS, &report)?;
-        }
+    if !matches!(arguments.section[..], [Section::Serve] | [Section::Watch]) {
+        keep(arguments, results_file::CLIENTS, &clients(arguments).await?)?;
     }
     if arguments.has(Section::Serve) {
-        let report = servers(arguments).await?;
-        print!("{report}");
-        if arguments.write {
-            results_file::write(results_file::SERVERS, &report)?;
-        }
+        keep(arguments, results_file::SERVERS, &servers(arguments).await?)?;
+    }
+    if arguments.has(Section::Watch) {
+        keep(arguments, results_file::WATCHES, &watches(arguments).await?)?;
+    }
+    Ok(())
+}
+
+fn keep(arguments: &Arguments, name: &str, report: &str) -> Result<()> {
+    print!("{report}");
+    if arguments.write {
+        results_file::write(name, report)?;
     }
     Ok(())
 }
@@ -134,7 +148,7 @@ async fn clients(arguments: &Arguments) -> Result<String> {
     if !conditions.is_empty() || has(Section::Events) {
         let mut cluster = Cluster::start().await?;
         described.push_str(&versions::of_server(&cluster).await?);
-        load_pods(&cluster.target(), arguments.objects).await?;
+        load_pods(&cluster.target(), &Generator::default(), arguments.objects).await?;
         lists = lists::measure(rounds, &conditions, &programs, &mut cluster).await?;
         if has(Section::Events) {
             events = events::measure(rounds, &programs, &cluster).await?;
@@ -149,12 +163,28 @@ async fn clients(arguments: &Arguments) -> Result<String> {
 }
 
 async fn servers(arguments: &Arguments) -> Result<String> {
-    let mut described = versions::describe_ours(arguments, &["hyper"], "mimalloc").await?;
+    let mut described =
+        versions::describe_ours(arguments.objects, arguments.rounds, &["hyper"], "mimalloc")
+            .await?;
     let cluster = Cluster::start().await?;
     described.push_str(&versions::of_server(&cluster).await?);
-    load_pods(&cluster.target(), arguments.objects).await?;
+    load_pods(&cluster.target(), &Generator::default(), arguments.objects).await?;
     let served = serve::measure(arguments.rounds, arguments.objects, &cluster).await?;
     Ok(format!("{described}.\n\n{}", rows::of_servers(&served)))
+}
+
+async fn watches(arguments: &Arguments) -> Result<String> {
+    let sizes = watch::Sizes::new(arguments.quick);
+    let crates = ["hyper", "rustls"];
+    let mut described =
+        versions::describe_ours(sizes.pods, arguments.rounds, &crates, "mimalloc").await?;
+    let cluster = Cluster::start().await?;
+    described.push_str(&versions::of_server(&cluster).await?);
+    // Each on a node of its own.
+    let generator = Generator { pods_per_node: 1, ..Generator::default() };
+    load_pods(&cluster.target(), &generator, sizes.pods).await?;
+    let table = watch::measure(arguments.rounds, &sizes, &arguments.watch, cluster).await?;
+    Ok(format!("{described}.\n\n{table}"))
 }
 
 impl Arguments {
@@ -164,10 +194,10 @@ impl Arguments {
 }
 
 /// Writes the Pods.
-async fn load_pods(target: &Target, objects: usize) -> Result<()> {
+async fn load_pods(target: &Target, generator: &Generator, objects: usize) -> Result<()> {
     eprintln!("writing {objects} Pods, about a minute for 20,000");
     let client = target.client().await?;
-    load::load(&client, objects).await?;
+    load::load(&client, generator, objects).await?;
     let page = Api::<Pod>::all(client).list_metadata(&ListParams::default().limit(1)).await?;
     let found = page.items.len() + page.metadata.remaining_item_count.unwrap_or_default() as usize;
     ensure!(found == objects, "the server has {found} Pods instead of {objects}");

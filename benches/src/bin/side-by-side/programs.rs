@@ -40,10 +40,9 @@ pub(crate) struct Running {
 impl Programs {
     /// Builds the peers, and `in-process`.
     pub(crate) async fn build() -> Result<Self> {
-        let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers");
         let ours = std::env::current_exe()?;
-        let client_go = go_build(&peers, "client-go").await?;
-        let etcd_writer = go_build(&peers, "etcd-writer").await?;
+        let client_go = go_build("client-go").await?;
+        let etcd_writer = build_etcd_writer().await?;
         let profile = profile(&ours);
         let in_process =
             cargo_build(&ours, &profile, "informer-benches", "in-process", ALLOCATOR).await?;
@@ -117,6 +116,11 @@ pub(crate) async fn build_kubectl_informer() -> Result<PathBuf> {
     cargo_build(&ours, &profile(&ours), "kubectl-informer", "kubectl-informer", None).await
 }
 
+/// Builds the program that changes Pods; its path.
+pub(crate) async fn build_etcd_writer() -> Result<PathBuf> {
+    go_build("etcd-writer").await
+}
+
 impl Running {
     pub(crate) fn start(mut command: Command) -> Result<Self> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
@@ -176,7 +180,8 @@ async fn cargo_build(
 }
 
 /// Builds a peer in Go, and tells where it is.
-async fn go_build(peers: &Path, name: &str) -> Result<PathBuf> {
+async fn go_build(name: &str) -> Result<PathBuf> {
+    let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers");
     let (folder, binary) = (peers.join(name), format!("bin/{name}"));
     let mut build = Command::new("go");
     build.current_dir(&folder).args(["build", "-o", &binary, "."]);

@@ -8,6 +8,8 @@ use anyhow::{Context, Result};
 pub(crate) const CLIENTS: &str = "side-by-side";
 /// The table of servers.
 pub(crate) const SERVERS: &str = "serve";
+/// The table of watches.
+pub(crate) const WATCHES: &str = "watch";
 
 /// Replaces the one with this name.
 pub(crate) fn write(name: &str, report: &str) -> Result<()> {

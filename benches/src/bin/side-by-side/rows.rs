@@ -11,7 +11,8 @@ use crate::runs::{Conditions, INITIALS, Runs};
 use crate::serve::{QUESTIONS, Question, Served, Server};
 
 /// How much a row may be.
-enum Limit {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Limit {
     /// Over the peer's.
     Ratio(f64),
     /// By itself.
@@ -21,12 +22,12 @@ enum Limit {
 }
 
 /// What was measured of a row, by rounds.
-struct Row<'a> {
-    what: &'a str,
-    ours: Vec<Option<f64>>,
-    peer: &'a str,
-    theirs: Vec<Option<f64>>,
-    limit: Limit,
+pub(crate) struct Row<'a> {
+    pub(crate) what: &'a str,
+    pub(crate) ours: Vec<Option<f64>>,
+    pub(crate) peer: &'a str,
+    pub(crate) theirs: Vec<Option<f64>>,
+    pub(crate) limit: Limit,
 }
 
 /// All rows of clients.
@@ -37,7 +38,7 @@ pub(crate) fn table(lists: &Lists, events: &Events, inside: &Inside) -> String {
     }
     rows.events(events);
     rows.inside(inside);
-    rows.0.text()
+    rows.text()
 }
 
 /// All rows of servers.
@@ -47,13 +48,14 @@ pub(crate) fn of_servers(served: &Served) -> String {
         rows.served(served, question);
     }
     rows.resident(served);
-    rows.0.text()
+    rows.text()
 }
 
-struct Rows(Table);
+/// A table of them.
+pub(crate) struct Rows(Table);
 
 impl Rows {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Table::new(&["", "ours", "theirs", "", "ours over theirs", "at most", ""]))
     }
 
@@ -216,8 +218,13 @@ impl Rows {
         });
     }
 
+    /// In Markdown.
+    pub(crate) fn text(self) -> String {
+        self.0.text()
+    }
+
     /// Unless it was not measured.
-    fn add(&mut self, row: Row<'_>) {
+    pub(crate) fn add(&mut self, row: Row<'_>) {
         let Row { what, ours, peer, theirs, limit } = row;
         let ratio = Spread::ratios(&ours, &theirs);
         let [ours, theirs] =

@@ -76,9 +76,9 @@ struct List {
 }
 
 /// A server whose process is known.
-struct Running {
-    target: Target,
-    pid: u32,
+pub(crate) struct Running {
+    pub(crate) target: Target,
+    pub(crate) pid: u32,
 }
 
 /// Measures both servers in turn.
@@ -86,7 +86,7 @@ pub(crate) async fn measure(rounds: usize, objects: usize, cluster: &Cluster) ->
     let program = programs::build_kubectl_informer().await?;
     let theirs = Running { target: cluster.target(), pid: cluster.apiserver_pid()? };
     warm();
-    let (_process, ours) = start(&program, &theirs.target).await?;
+    let (_process, ours) = start(&program, &theirs.target, &[]).await?;
     holds(&ours.target, objects).await?;
     let mut served = Served::default();
     served.resident[0] = Resident::of_other(ours.pid)?.now;
@@ -155,10 +155,15 @@ impl Served {
 }
 
 /// Starts ours; it ends with the process.
-async fn start(program: &Path, upstream: &Target) -> Result<(Child, Running)> {
+pub(crate) async fn start(
+    program: &Path,
+    upstream: &Target,
+    flags: &[&str],
+) -> Result<(Child, Running)> {
     let mut command = Command::new(program);
     command.args(["--kubeconfig", &upstream.argument()?]);
     command.args(["serve", "--addr", "127.0.0.1:0", "--cache", "pods"]);
+    command.args(flags);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
     let mut process = command.spawn().with_context(|| format!("{command:?} does not start"))?;
     let pid = process.id().context("it ended early")?;
@@ -172,7 +177,7 @@ async fn start(program: &Path, upstream: &Target) -> Result<(Child, Running)> {
 }
 
 /// Waits until so many Pods are answered.
-async fn holds(target: &Target, objects: usize) -> Result<()> {
+pub(crate) async fn holds(target: &Target, objects: usize) -> Result<()> {
     let pods = Api::<Pod>::all(target.client().await?);
     let filled = async {
         loop {

@@ -17,12 +17,14 @@ pub(crate) async fn describe(arguments: &Arguments, programs: &Programs) -> Resu
         false => "the system's allocator",
     };
     let crates = ["kube", "kube-runtime", "k8s-openapi"];
-    Ok(format!("{}; {client_go}", describe_ours(arguments, &crates, allocator).await?))
+    let Arguments { objects, rounds, .. } = arguments;
+    Ok(format!("{}; {client_go}", describe_ours(*objects, *rounds, &crates, allocator).await?))
 }
 
 /// The beginning of any report.
 pub(crate) async fn describe_ours(
-    arguments: &Arguments,
+    objects: usize,
+    rounds: usize,
     crates: &[&str],
     allocator: &str,
 ) -> Result<String> {
@@ -35,7 +37,6 @@ pub(crate) async fn describe_ours(
         None => (*name).to_owned(),
     };
     let versions: Vec<String> = crates.iter().chain([&allocator]).map(version).collect();
-    let Arguments { objects, rounds, .. } = arguments;
     let (machine, profile) = (machine(), profile(&std::env::current_exe()?));
     Ok(format!(
         "{date}, commit {commit}, profile {profile}: {objects} Pods, {rounds} rounds, on {machine}. {rustc}, {}",
