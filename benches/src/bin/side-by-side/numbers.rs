@@ -18,8 +18,10 @@ impl Spread {
     }
 
     /// Each round's value over that of `other`, which was measured in the same rounds.
+    /// Not over nothing.
     pub(crate) fn ratios(own: &[Option<f64>], other: &[Option<f64>]) -> Self {
-        own.iter().zip(other).filter_map(|(own, other)| Some((*own)? / (*other)?)).collect()
+        let ratios = own.iter().zip(other).filter_map(|(own, other)| Some((*own)? / (*other)?));
+        ratios.filter(|ratio| ratio.is_finite()).collect()
     }
 }
 
@@ -87,7 +89,7 @@ mod tests {
         assert_eq!(spread(&[300.4, 0.5, 20.0]).to_string(), "20.0 (0.50–300)");
         assert_eq!(spread(&[4.0, 1.0]).to_string(), "2.50 (1.00–4.00)");
         assert_eq!(
-            Spread::ratios(&[Some(6.0), None, Some(1.0)], &[Some(2.0), Some(1.0)]),
+            Spread::ratios(&[Some(6.0), None, Some(0.0)], &[Some(2.0), Some(1.0), Some(0.0)]),
             spread(&[3.0])
         );
     }

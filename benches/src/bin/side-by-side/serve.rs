@@ -171,9 +171,9 @@ pub(crate) async fn start(
     let line = timeout(PATIENCE, lines.next_line()).await.context("it takes too long")??;
     let line = line.context("it ended early")?;
     // `serving URL on http://ADDRESS; …`
-    let address = line.split_once(" on http://").and_then(|(_, rest)| rest.split_once(';'));
-    let (address, _) = address.with_context(|| format!("it names no address: {line}"))?;
-    Ok((process, Running { target: Target::Url(format!("http://{address}")), pid }))
+    let url = line.split_once(" on ").and_then(|(_, rest)| rest.split_once(';'));
+    let (url, _) = url.with_context(|| format!("it names no address: {line}"))?;
+    Ok((process, Running { target: Target::Url(url.to_owned()), pid }))
 }
 
 /// Waits until so many Pods are answered.

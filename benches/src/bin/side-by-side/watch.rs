@@ -13,6 +13,7 @@ mod latency;
 mod memory;
 mod nodes;
 mod slow;
+mod tls;
 mod usage;
 
 use std::time::Duration;

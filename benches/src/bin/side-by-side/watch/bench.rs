@@ -17,6 +17,7 @@ use crate::programs;
 use crate::serve::{self, Running, Server};
 
 use super::generator::{ALL_PODS, Generator, Pace};
+use super::tls::Tls;
 use super::usage::Usage;
 use super::{Arguments, Sizes};
 
@@ -36,6 +37,7 @@ pub(super) struct Bench {
     serve: PathBuf,
     etcd_writer: PathBuf,
     flags: Vec<String>,
+    tls: Tls,
 }
 
 /// Both servers; ours ends with this.
@@ -50,7 +52,9 @@ impl Bench {
         allow_files();
         let serve = programs::build_kubectl_informer().await?;
         let etcd_writer = programs::build_etcd_writer().await?;
-        let mut flags = vec!["--max-connections".to_owned(), CONNECTIONS.to_owned()];
+        let tls = Tls::new().await?;
+        let mut flags = tls.flags()?;
+        flags.extend(["--max-connections".to_owned(), CONNECTIONS.to_owned()]);
         flags.extend(arguments.serve_flag.iter().cloned());
         Ok(Self {
             cluster,
@@ -60,6 +64,7 @@ impl Bench {
             serve,
             etcd_writer,
             flags,
+            tls,
         })
     }
 
@@ -68,6 +73,7 @@ impl Bench {
         let theirs = Running { target: self.cluster.target(), pid: self.cluster.apiserver_pid()? };
         let flags: Vec<&str> = self.flags.iter().map(String::as_str).collect();
         let (process, ours) = serve::start(&self.serve, &theirs.target, &flags).await?;
+        let ours = Running { target: self.tls.trusted(&ours.target)?, ..ours };
         serve::holds(&ours.target, self.sizes.pods).await?;
         Ok(Servers { ours, theirs, _process: process })
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use informer_benches::client::watches::Counts;
 use tokio::time::sleep;
 
@@ -107,11 +107,7 @@ impl All<'_> {
         found("one by one, CPU of a delivery, µs", Limit::Ratio(ONE_BY_ONE), each);
         found("one by one, busy processors, %", Limit::None, spent.busy * 100.0);
         found("bytes of a delivery", Limit::None, counts.bytes as f64 / counts.changes as f64);
-        found(
-            "one by one, deliveries missed, %",
-            Limit::None,
-            missed(&counts, events + 1, watchers),
-        );
+        complete(&counts, events + 1, watchers)?;
         if bursts > 0 {
             let usage = Usage::start(self.running.pid)?;
             let counts = self.bursts(writer, &mut generator).await?;
@@ -120,11 +116,7 @@ impl All<'_> {
             let anyway = self.anyway.change_in_burst * changes as f64;
             let each = (spent.micros_over(self.anyway.idle) - anyway) / counts.changes as f64;
             found("in bursts, CPU of a delivery, µs", Limit::Ratio(IN_BURSTS), each);
-            found(
-                "in bursts, deliveries missed, %",
-                Limit::None,
-                missed(&counts, changes, watchers),
-            );
+            complete(&counts, changes, watchers)?;
             found(
                 "in bursts, time of one, ms",
                 Limit::None,
@@ -153,7 +145,12 @@ impl All<'_> {
     }
 }
 
-/// Of the deliveries that there would be if the server had ended no watch, percent.
-fn missed(counts: &Counts, changes: usize, watchers: usize) -> f64 {
-    100.0 - 100.0 * counts.changes as f64 / (changes * watchers) as f64
+/// Only watches that were ended may have missed something.
+fn complete(counts: &Counts, changes: usize, watchers: usize) -> Result<()> {
+    let (got, all) = (counts.changes, (changes * watchers) as u64);
+    if got < all {
+        eprintln!("    {got} of {all} deliveries; {} watches were ended", counts.ended);
+    }
+    ensure!(got >= all || counts.ended > 0, "{got} of {all} deliveries have come");
+    Ok(())
 }
