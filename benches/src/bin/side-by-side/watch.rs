@@ -34,6 +34,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     part: Vec<Part>,
 
+    /// Only so many watches of all Pods, in the section `watch`; may be repeated
+    #[arg(long, value_name = "COUNT")]
+    watchers: Vec<usize>,
+
     /// What the watches of the section `watch` ask for
     #[arg(long, default_value = "protobuf")]
     wire: Wire,
@@ -105,7 +109,11 @@ pub(crate) async fn measure(
     arguments: &Arguments,
     cluster: Cluster,
 ) -> Result<String> {
-    let mut bench = Bench::new(cluster, sizes.clone(), arguments).await?;
+    let mut sizes = sizes.clone();
+    if !arguments.watchers.is_empty() {
+        sizes.deliveries = arguments.watchers.iter().map(|&count| Deliveries::to(count)).collect();
+    }
+    let mut bench = Bench::new(cluster, sizes, arguments).await?;
     let mut findings = Findings::default();
     for round in 1..=rounds {
         for part in Part::value_variants() {
@@ -132,20 +140,23 @@ pub(crate) async fn measure(
     Ok(findings.table())
 }
 
+impl Deliveries {
+    /// At a pace at which either server is done before the next change.
+    fn to(watchers: usize) -> Self {
+        let rate = (10_000 / watchers.max(1)).clamp(1, 50);
+        let bursts = (5_000 / watchers.max(1)).min(20);
+        Self { watchers, events: (6 * rate).max(30), rate, bursts }
+    }
+}
+
 impl Sizes {
     /// What the table has, or less for a first look.
     pub(crate) fn new(quick: bool) -> Self {
         let seconds = Duration::from_secs;
-        let deliveries =
-            |watchers, events, rate, bursts| Deliveries { watchers, events, rate, bursts };
         match quick {
             false => Self {
                 pods: 5_000,
-                deliveries: vec![
-                    deliveries(50, 250, 50, 20),
-                    deliveries(1_000, 60, 10, 5),
-                    deliveries(5_000, 30, 2, 0),
-                ],
+                deliveries: [50, 1_000, 5_000].map(Deliveries::to).to_vec(),
                 nodes: [50, 5_000],
                 node_rate: 200,
                 node_window: seconds(10),
@@ -157,7 +168,7 @@ impl Sizes {
             },
             true => Self {
                 pods: 500,
-                deliveries: vec![deliveries(50, 100, 50, 5), deliveries(200, 20, 10, 1)],
+                deliveries: [50, 200].map(Deliveries::to).to_vec(),
                 nodes: [50, 500],
                 node_rate: 100,
                 node_window: seconds(3),
@@ -174,6 +185,9 @@ impl Sizes {
 impl Arguments {
     /// Whether all of the table is measured, as it is kept.
     pub(crate) fn is_whole(&self) -> bool {
-        self.part.is_empty() && self.serve_flag.is_empty() && self.wire == Wire::Protobuf
+        self.part.is_empty()
+            && self.watchers.is_empty()
+            && self.serve_flag.is_empty()
+            && self.wire == Wire::Protobuf
     }
 }
