@@ -57,6 +57,8 @@ async fn anyway(running: &Running, writer: &mut EtcdWriter, all: &[Deliveries]) 
     let Some(&Deliveries { events, rate, bursts, .. }) = all.first() else {
         return Ok(Anyway { idle: 0.0, change: 0.0, change_in_burst: 0.0 });
     };
+    // The first changes after a while take longer.
+    writer.write(events, rate).await?;
     sleep(SETTLE).await;
     let idle = idle_rate(running, SETTLE).await?;
     let usage = Usage::start(running.pid)?;
