@@ -112,12 +112,6 @@ impl Cluster {
         self.order(&format!("grant {USER}")).await
     }
 
-    /// Kills kube-apiserver and starts it anew.
-    pub(crate) async fn restart(&mut self) -> Result<()> {
-        self.order("kill").await?;
-        self.order("start").await
-    }
-
     async fn order(&mut self, order: &str) -> Result<()> {
         self.supervisor.orders.write_all(format!("{order}\n").as_bytes()).await?;
         match self.supervisor.answers.next_line().await? {

@@ -126,9 +126,11 @@ pub(crate) async fn measure(
             let measured = match part {
                 Part::Deliveries => deliveries::measure(&bench, &mut findings).await,
                 Part::Nodes => nodes::measure(&bench, round == 1, &mut findings).await,
-                Part::Memory => memory::measure(&mut bench, &mut findings).await,
+                Part::Memory => memory::measure(&bench, &mut findings).await,
                 Part::Latency => latency::measure(&bench, &mut findings).await,
                 Part::Agents => agents::measure(&bench, &mut findings).await,
+                // It judges nothing.
+                Part::Slow if round > 1 => continue,
                 Part::Slow => slow::measure(&bench, &mut findings).await,
             };
             // What else is found is worth having.

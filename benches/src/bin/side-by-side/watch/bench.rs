@@ -1,6 +1,7 @@
 //! The servers, and who changes Pods.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -37,7 +38,7 @@ pub(super) struct Bench {
     serve: PathBuf,
     etcd_writer: PathBuf,
     flags: Vec<String>,
-    tls: Tls,
+    tls: Arc<Tls>,
 }
 
 /// Both servers; ours ends with this.
@@ -64,7 +65,20 @@ impl Bench {
             serve,
             etcd_writer,
             flags,
-            tls,
+            tls: Arc::new(tls),
+        })
+    }
+
+    /// The same with another cluster, which has no Pods.
+    pub(super) async fn with_empty_cluster(&self) -> Result<Self> {
+        Ok(Self {
+            cluster: Cluster::start().await?,
+            sizes: Sizes { pods: 0, ..self.sizes.clone() },
+            serve: self.serve.clone(),
+            etcd_writer: self.etcd_writer.clone(),
+            flags: self.flags.clone(),
+            tls: Arc::clone(&self.tls),
+            ..*self
         })
     }
 

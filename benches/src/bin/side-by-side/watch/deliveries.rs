@@ -19,6 +19,10 @@ use super::{BURST, Deliveries};
 /// How many Pods change in turn.
 const CHANGING: usize = 1_000;
 
+/// How many changes come before those that are measured: Go sends smaller TLS records until a
+/// connection has had 128 KiB.
+const WARM_UP: usize = 25;
+
 /// How long nothing is delivered until it is believed that nothing more will be.
 const QUIET: Duration = Duration::from_secs(3);
 
@@ -92,7 +96,8 @@ impl All<'_> {
         let took = generator.open(watchers, &self.bench.version().await?).await?;
         let per_watch = opening.spent()?.cpu.as_secs_f64() * 1e6 / watchers as f64;
         sleep(SETTLE).await;
-        generator.count().await?;
+        writer.write(WARM_UP, rate).await?;
+        generator.wait((WARM_UP + 1) * watchers, QUIET).await?;
 
         let mut found = |what: &str, limit, value| {
             findings.add(format!("{watchers} watches: {what}"), limit, self.server, value);

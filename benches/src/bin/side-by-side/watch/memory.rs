@@ -7,7 +7,6 @@ use informer_benches::resident::Resident;
 use tokio::time::sleep;
 
 use crate::rows::Limit;
-use crate::serve::{self, Server};
 
 use super::bench::Bench;
 use super::findings::Findings;
@@ -17,13 +16,12 @@ use super::generator::Pace;
 const MOST: f64 = 1.0 / 4.0;
 
 /// How long until a server has given back what opening the watches took.
-const SETTLE: Duration = Duration::from_secs(10);
+const SETTLE: Duration = Duration::from_secs(20);
 
-pub(super) async fn measure(bench: &mut Bench, findings: &mut Findings) -> Result<()> {
-    // What it had for earlier watches would serve these.
-    bench.cluster.restart().await?;
-    let servers = bench.servers().await?;
-    serve::holds(&servers.running(Server::KubeApiserver).target, bench.sizes.pods).await?;
+pub(super) async fn measure(bench: &Bench, findings: &mut Findings) -> Result<()> {
+    // New servers without Pods: what one had for other things would serve watches, too.
+    let empty = bench.with_empty_cluster().await?;
+    let (bench, servers) = (&empty, empty.servers().await?);
     let watchers = bench.sizes.idle;
     for server in bench.turns() {
         let running = servers.running(server);

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use informer_benches::client::watches::Counts;
+use anyhow::{Result, ensure};
 use informer_benches::resident::Resident;
 use tokio::time::{interval, sleep};
 
@@ -19,7 +18,7 @@ use super::usage::Usage;
 /// Those that are read at once.
 const OTHERS: usize = 50;
 
-const PER_SECOND: usize = 100;
+const PER_SECOND: usize = 50;
 
 /// How many Pods change in turn.
 const CHANGING: usize = 1_000;
@@ -28,6 +27,9 @@ const CHANGING: usize = 1_000;
 const SLOW: Pace = Pace::Slow { piece: 4 << 10, pause: Duration::from_secs(1) };
 
 const QUIET: Duration = Duration::from_secs(5);
+
+/// How often the latency of the others is told.
+const SLICE: Duration = Duration::from_secs(5);
 
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -46,7 +48,7 @@ pub(super) async fn measure(bench: &Bench, findings: &mut Findings) -> Result<()
     others.open(OTHERS, &bench.version().await?).await?;
     sleep(SETTLE).await;
     others.count().await?;
-    let (_, alone, _) = change(bench.sizes.window, running.pid, &mut writer, &mut others).await?;
+    let alone = change(SLICE * 2, running.pid, &mut writer, &mut others).await?;
     let before = Resident::of_other(running.pid)?.now;
 
     let mut slow = bench.watchers(running, SLOW)?;
@@ -56,31 +58,30 @@ pub(super) async fn measure(bench: &Bench, findings: &mut Findings) -> Result<()
     sleep(SETTLE).await;
     let idle = Resident::of_other(running.pid)?.now;
     others.count().await?;
-    let (resident, beside, busy) =
-        change(bench.sizes.slow_window, running.pid, &mut writer, &mut others).await?;
+    let beside = change(bench.sizes.slow_window, running.pid, &mut writer, &mut others).await?;
 
     found("opened after, s", took.as_secs_f64());
-    let [p50, p99] = late(&alone)?;
-    found("p50 latency of 50 others before, ms", p50);
-    found("p99 latency of 50 others before, ms", p99);
-    let [p50, p99] = late(&beside)?;
-    found("p50 latency of 50 others beside, ms", p50);
-    found("p99 latency of 50 others beside, ms", p99);
-    found("others ended", beside.ended as f64);
+    for (when, changed) in [("before", &alone), ("beside", &beside)] {
+        for (at, name) in ["p50", "p99"].into_iter().enumerate() {
+            let mut late: Vec<f64> = changed.late.iter().map(|late| late[at]).collect();
+            eprintln!("    {name} {when}, by slices, ms: {late:.1?}");
+            late.sort_by(f64::total_cmp);
+            let name = format!("{name} latency of {OTHERS} others {when}");
+            found(&format!("{name}, ms"), late[late.len() / 2]);
+            let most = late.last().copied().unwrap_or_default();
+            found(&format!("{name}, in the worst five seconds, ms"), most);
+        }
+    }
+    eprintln!("    resident, each half a second, MB: {:.0?}", beside.resident);
+    let most = |resident: &[f64]| resident.iter().copied().fold(0.0, f64::max);
+    let (early, later) = beside.resident.split_at(beside.resident.len() / 2);
+    found("others that were ended", beside.ended as f64);
     found("resident before, MB", megabytes(before));
     found("resident once opened, MB", megabytes(idle));
-    found("resident at most, MB", megabytes(resident.iter().copied().max().unwrap_or_default()));
-    let half = &resident[resident.len() / 2..];
-    found(
-        "resident at most in the first half, MB",
-        megabytes(resident[..resident.len() / 2].iter().copied().max().unwrap_or_default()),
-    );
-    found(
-        "resident at most in the second half, MB",
-        megabytes(half.iter().copied().max().unwrap_or_default()),
-    );
-    found("resident at last, MB", megabytes(resident.last().copied().unwrap_or_default()));
-    found("busy processors, %", busy * 100.0);
+    found("resident at most in the first half, MB", most(early));
+    found("resident at most in the second half, MB", most(later));
+    found("resident at last, MB", later.last().copied().unwrap_or_default());
+    found("busy processors, %", beside.busy * 100.0);
 
     for (name, generator) in [("slow", &mut slow), ("unread", &mut unread)] {
         generator.hurry().await?;
@@ -94,32 +95,44 @@ pub(super) async fn measure(bench: &Bench, findings: &mut Findings) -> Result<()
     writer.end().await
 }
 
-/// Changes Pods for a while: our memory meanwhile, what the others got, and how busy it was.
+/// What was seen while Pods changed.
+struct Changed {
+    /// Our memory, each [`LOOK`], in megabytes.
+    resident: Vec<f64>,
+    /// The median latency of the others and that of a hundredth, each [`SLICE`], in milliseconds.
+    late: Vec<[f64; 2]>,
+    /// Of the others.
+    ended: usize,
+    busy: f64,
+}
+
+/// Changes Pods for a while.
 async fn change(
     window: Duration,
     pid: u32,
     writer: &mut EtcdWriter,
     others: &mut Generator,
-) -> Result<(Vec<usize>, Counts, f64)> {
+) -> Result<Changed> {
     let events = PER_SECOND * usize::try_from(window.as_secs())?;
     let usage = Usage::start(pid)?;
-    let mut resident = Vec::new();
-    let mut looks = interval(LOOK);
+    let (mut resident, mut late, mut ended) = (Vec::new(), Vec::new(), 0);
+    let (mut looks, mut slices) = (interval(LOOK), interval(SLICE));
+    slices.tick().await;
     let mut changes = std::pin::pin!(writer.write(events, PER_SECOND));
     loop {
         tokio::select! {
             written = &mut changes => break written?,
-            _ = looks.tick() => resident.push(Resident::of_other(pid)?.now),
+            _ = looks.tick() => resident.push(Resident::of_other(pid)?.now as f64 / 1e6),
+            _ = slices.tick() => {
+                let counts = others.count().await?;
+                ended = counts.ended;
+                // What is later than a slice is in a later one.
+                late.extend(counts.late_us.map(|slice| slice.map(|micros| micros as f64 / 1e3)));
+            }
         }
     }
     let busy = usage.spent()?.busy;
-    let counts = others.wait((events + 1) * OTHERS, QUIET).await?;
-    resident.push(Resident::of_other(pid)?.now);
-    Ok((resident, counts, busy))
-}
-
-/// The median latency and that of a hundredth, ms.
-fn late(counts: &Counts) -> Result<[f64; 2]> {
-    let late = counts.late_us.context("no event says when it was sent")?;
-    Ok(late.map(|micros| micros as f64 / 1e3))
+    others.wait(usize::MAX, QUIET / 5).await?;
+    ensure!(!late.is_empty(), "it was too short");
+    Ok(Changed { resident, late, ended, busy })
 }
