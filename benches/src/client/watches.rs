@@ -1,7 +1,7 @@
 //! A process that keeps many watches open, each over a connection of its own, and counts what
 //! comes. It takes orders from the process that measures.
 //!
-//! It speaks HTTP/1.1 by itself, on one thread: it shares the processors with the servers that are
+//! It speaks HTTP/1.1 by itself, or HTTP/2, on one thread: it shares the processors with the servers that are
 //! measured.
 
 mod connection;
@@ -43,6 +43,9 @@ pub struct Watches {
     target: Target,
     /// A file with a path and query on each line, which the watches take in turn
     paths: PathBuf,
+    /// Speak HTTP/2
+    #[arg(long, conflicts_with_all = ["piece", "unread"])]
+    http2: bool,
     /// Tell how late events are
     #[arg(long)]
     latencies: bool,
@@ -106,7 +109,7 @@ impl Watches {
             }
             (false, None) => Pace::Full,
         };
-        let server = Server::new(&self.target, self.wire, pace).await?;
+        let server = Server::new(&self.target, self.wire, pace, self.http2).await?;
         let tally = Tally::new(self.latencies);
         let generator = Generator {
             server: Arc::new(server),

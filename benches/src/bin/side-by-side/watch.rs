@@ -42,6 +42,10 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "protobuf")]
     wire: Wire,
 
+    /// Speak HTTP/1.1 in the section `watch`, and not HTTP/2 as client-go does
+    #[arg(long)]
+    http1: bool,
+
     /// More arguments of `serve`, for the section `watch`; may be repeated
     #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
     serve_flag: Vec<String>,
@@ -164,7 +168,7 @@ impl Sizes {
                 node_rate: 200,
                 node_window: seconds(10),
                 long_idle: seconds(61),
-                idle: 2_000,
+                idle: 5_000,
                 window: seconds(10),
                 slow: 8_000,
                 slow_window: seconds(90),
@@ -191,6 +195,7 @@ impl Arguments {
         self.part.is_empty()
             && self.watchers.is_empty()
             && self.serve_flag.is_empty()
+            && !self.http1
             && self.wire == Wire::Protobuf
     }
 }

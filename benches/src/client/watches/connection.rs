@@ -10,10 +10,15 @@ use std::task::{Poll, ready};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use bytes::Bytes;
+use h2::RecvStream;
+use http::Request;
+use http::header::CONTENT_TYPE;
 use secrecy::ExposeSecret;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::Notify;
+use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::client::Resumption;
@@ -35,6 +40,10 @@ const PIECE: usize = 64 << 10;
 /// The receive buffer of a connection that is read slowly, so that the kernel does not hide it.
 const SLOW_RECEIVE_BUFFER: u32 = 64 << 10;
 
+/// As Go's client has them.
+const STREAM_WINDOW: u32 = 4 << 20;
+const CONNECTION_WINDOW: u32 = 1 << 30;
+
 thread_local! {
     /// Where all connections read to: a buffer for each would be cold each time.
     static SCRATCH: RefCell<Vec<u8>> = RefCell::new(vec![0; PIECE]);
@@ -52,8 +61,9 @@ pub(super) enum Pace {
 pub(super) struct Server {
     address: SocketAddr,
     tls: Option<(TlsConnector, ServerName<'static>)>,
-    /// Behind the path.
-    head: String,
+    authority: String,
+    headers: Vec<(&'static str, String)>,
+    is_http2: bool,
     wire: Wire,
     pace: Pace,
     hurried: AtomicBool,
@@ -61,43 +71,54 @@ pub(super) struct Server {
 }
 
 /// A watch that was answered.
-pub(super) struct Watch {
-    stream: Stream,
-    /// Of the body, what came with the head.
-    begun: Vec<u8>,
+pub(super) enum Watch {
+    Http1 {
+        stream: Stream,
+        /// Of the body, what came with the head.
+        begun: Vec<u8>,
+    },
+    Http2 {
+        body: RecvStream,
+        /// The task that reads the connection; it ends with this.
+        _connection: JoinSet<()>,
+    },
 }
 
-type Stream = Pin<Box<dyn Connection>>;
+pub(super) type Stream = Pin<Box<dyn Connection>>;
 
-trait Connection: AsyncRead + AsyncWrite + Send {}
+pub(super) trait Connection: AsyncRead + AsyncWrite + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Send> Connection for T {}
 
 impl Server {
-    pub(super) async fn new(target: &Target, wire: Wire, pace: Pace) -> Result<Self> {
+    pub(super) async fn new(
+        target: &Target,
+        wire: Wire,
+        pace: Pace,
+        is_http2: bool,
+    ) -> Result<Self> {
         let config = target.config().await?;
         let url = &config.cluster_url;
         let host = url.host().context("the URL has no host")?;
         let is_tls = url.scheme_str() == Some("https");
         let port = url.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
         let tls = match is_tls {
-            true => Some((connector(&config)?, ServerName::try_from(host.to_owned())?)),
+            true => Some((connector(&config, is_http2)?, ServerName::try_from(host.to_owned())?)),
             false => None,
         };
         let accept = match wire {
             Wire::Json => "application/json",
             Wire::Protobuf => "application/vnd.kubernetes.protobuf,application/json",
         };
-        let mut head = format!(
-            " HTTP/1.1\r\nHost: {host}:{port}\r\nAccept: {accept}\r\nUser-Agent: informer-benches\r\n"
-        );
+        let mut headers =
+            vec![("accept", accept.to_owned()), ("user-agent", "informer-benches".to_owned())];
         if let Some(token) = &config.auth_info.token {
-            head.push_str(&format!("Authorization: Bearer {}\r\n", token.expose_secret()));
+            headers.push(("authorization", format!("Bearer {}", token.expose_secret())));
         }
-        head.push_str("\r\n");
+        let authority = format!("{host}:{port}");
         let address = tokio::net::lookup_host((host, port)).await?.next().context("no address")?;
         let (hurried, hurry) = (AtomicBool::new(false), Notify::new());
-        Ok(Self { address, tls, head, wire, pace, hurried, hurry })
+        Ok(Self { address, tls, authority, headers, is_http2, wire, pace, hurried, hurry })
     }
 
     /// From now on, all watches are read at full pace.
@@ -112,8 +133,20 @@ impl Server {
     }
 
     async fn ask(&self, path: &str) -> Result<Watch> {
-        let mut stream = self.connect().await?;
-        stream.write_all(format!("GET {path}{}", self.head).as_bytes()).await?;
+        let stream = self.connect().await?;
+        match self.is_http2 {
+            false => self.ask_http1(stream, path).await,
+            true => self.ask_http2(stream, path).await,
+        }
+    }
+
+    async fn ask_http1(&self, mut stream: Stream, path: &str) -> Result<Watch> {
+        let mut request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\n", self.authority);
+        for (name, value) in &self.headers {
+            request.push_str(&format!("{name}: {value}\r\n"));
+        }
+        request.push_str("\r\n");
+        stream.write_all(request.as_bytes()).await?;
         stream.flush().await?;
         let mut answer = Vec::new();
         loop {
@@ -122,9 +155,28 @@ impl Server {
             if let Some(end) = memchr::memmem::find(&answer, b"\r\n\r\n") {
                 let begun = answer.split_off(end + 4);
                 self.check(&answer, &begun)?;
-                return Ok(Watch { stream, begun });
+                return Ok(Watch::Http1 { stream, begun });
             }
         }
+    }
+
+    async fn ask_http2(&self, stream: Stream, path: &str) -> Result<Watch> {
+        let mut http2 = h2::client::Builder::new();
+        http2.initial_window_size(STREAM_WINDOW).initial_connection_window_size(CONNECTION_WINDOW);
+        let (requests, connection) = http2.handshake::<_, Bytes>(stream).await?;
+        let mut task = JoinSet::new();
+        // Its error is that of the body.
+        task.spawn(async { drop(connection.await) });
+        let mut request = Request::get(format!("https://{}{path}", self.authority));
+        for (name, value) in &self.headers {
+            request = request.header(*name, value);
+        }
+        let (response, _) = requests.ready().await?.send_request(request.body(())?, true)?;
+        let (head, body) = response.await?.into_parts();
+        let content_type = head.headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
+        let is_wanted = content_type.is_some_and(|it| it.contains(self.encoding()));
+        ensure!(head.status.is_success() && is_wanted, "the answer is {head:?}");
+        Ok(Watch::Http2 { body, _connection: task })
     }
 
     async fn connect(&self) -> Result<Stream> {
@@ -150,12 +202,16 @@ impl Server {
         Ok(socket.connect(self.address).await?)
     }
 
-    fn check(&self, head: &[u8], body: &[u8]) -> Result<()> {
-        let head = String::from_utf8_lossy(head).to_ascii_lowercase();
-        let encoding = match self.wire {
+    fn encoding(&self) -> &'static str {
+        match self.wire {
             Wire::Json => "json",
             Wire::Protobuf => "protobuf",
-        };
+        }
+    }
+
+    fn check(&self, head: &[u8], body: &[u8]) -> Result<()> {
+        let head = String::from_utf8_lossy(head).to_ascii_lowercase();
+        let encoding = self.encoding();
         let is_stream = head.contains("transfer-encoding: chunked");
         let is_wanted = head.contains(&format!("content-type: application/{encoding}"))
             || head.contains(&format!("content-type: application/vnd.kubernetes.{encoding}"));
@@ -170,34 +226,58 @@ impl Watch {
     /// Counts what comes, until the end.
     pub(super) async fn follow(self, server: &Server, tally: &Tally) {
         let mut open = Open { tally, end: None };
-        let Self { mut stream, begun } = self;
         let mut body = Body {
             chunks: Chunks::default(),
             events: Events::new(server.wire, tally.wants_latencies()),
             refused: false,
         };
-        let mut going = body.feed(&begun, tally).is_ok() && !body.chunks.ended();
-        while going {
-            let piece = match server.pace {
-                Pace::Full => PIECE,
-                _ if server.hurried.load(Ordering::Relaxed) => PIECE,
-                Pace::Slow { piece, .. } => piece.min(PIECE),
-                Pace::Never => {
-                    server.hurry.notified().await;
-                    continue;
-                }
-            };
-            going = body.read(&mut stream, piece, tally).await.unwrap_or(false);
-            if let Pace::Slow { pause, .. } = server.pace
-                && piece != PIECE
-            {
-                tokio::select! {
-                    () = sleep(pause) => {}
-                    () = server.hurry.notified() => {}
-                }
+        match self {
+            Self::Http1 { stream, begun } => {
+                follow_http1(stream, &begun, &mut body, server, tally).await;
             }
+            Self::Http2 { body: data, _connection } => follow_http2(data, &mut body, tally).await,
         }
         open.end = Some(body.refused);
+    }
+}
+
+async fn follow_http1(
+    mut stream: Stream,
+    begun: &[u8],
+    body: &mut Body,
+    server: &Server,
+    tally: &Tally,
+) {
+    let mut going = body.feed(begun, tally).is_ok() && !body.chunks.ended();
+    while going {
+        let piece = match server.pace {
+            Pace::Full => PIECE,
+            _ if server.hurried.load(Ordering::Relaxed) => PIECE,
+            Pace::Slow { piece, .. } => piece.min(PIECE),
+            Pace::Never => {
+                server.hurry.notified().await;
+                continue;
+            }
+        };
+        going = body.read(&mut stream, piece, tally).await.unwrap_or(false);
+        if let Pace::Slow { pause, .. } = server.pace
+            && piece != PIECE
+        {
+            tokio::select! {
+                () = sleep(pause) => {}
+                () = server.hurry.notified() => {}
+            }
+        }
+    }
+}
+
+async fn follow_http2(mut data: RecvStream, body: &mut Body, tally: &Tally) {
+    while let Some(Ok(bytes)) = data.data().await {
+        let is_read = data.flow_control().release_capacity(bytes.len()).is_ok();
+        tally.received(bytes.len());
+        if !is_read || body.events(&bytes, tally).is_err() {
+            break;
+        }
     }
 }
 
@@ -240,20 +320,28 @@ impl Body {
         .await
     }
 
+    /// Takes bytes of HTTP/1.1.
     fn feed(&mut self, bytes: &[u8], tally: &Tally) -> Result<()> {
         tally.received(bytes.len());
-        let (events, refused) = (&mut self.events, &mut self.refused);
-        self.chunks.feed(bytes, |data| {
-            events.feed(data, |kind, late| {
-                *refused |= kind == Kind::Error;
-                tally.event(kind, late);
-            })
-        })
+        let Self { chunks, events, refused } = self;
+        chunks.feed(bytes, |data| count(events, refused, data, tally))
+    }
+
+    /// Takes bytes of events.
+    fn events(&mut self, data: &[u8], tally: &Tally) -> Result<()> {
+        count(&mut self.events, &mut self.refused, data, tally)
     }
 }
 
+fn count(events: &mut Events, refused: &mut bool, data: &[u8], tally: &Tally) -> Result<()> {
+    events.feed(data, |kind, late| {
+        *refused |= kind == Kind::Error;
+        tally.event(kind, late);
+    })
+}
+
 /// As client-go has it, but that no session is resumed: each watch stands for a client of its own.
-fn connector(config: &kube::Config) -> Result<TlsConnector> {
+fn connector(config: &kube::Config, is_http2: bool) -> Result<TlsConnector> {
     let mut roots = RootCertStore::empty();
     for certificate in config.root_cert.iter().flatten() {
         roots.add(certificate.clone().into())?;
@@ -265,6 +353,7 @@ fn connector(config: &kube::Config) -> Result<TlsConnector> {
         .with_root_certificates(roots)
         .with_no_client_auth();
     tls.resumption = Resumption::disabled();
-    tls.alpn_protocols = vec![b"http/1.1".to_vec()];
+    let protocol: &[u8] = if is_http2 { b"h2" } else { b"http/1.1" };
+    tls.alpn_protocols = vec![protocol.to_vec()];
     Ok(TlsConnector::from(Arc::new(tls)))
 }

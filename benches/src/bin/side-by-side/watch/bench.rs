@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use informer_benches::figures::Wire;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, ListParams};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -17,7 +16,7 @@ use crate::etcd_writer::EtcdWriter;
 use crate::programs;
 use crate::serve::{self, Running, Server};
 
-use super::generator::{ALL_PODS, Generator, Pace};
+use super::generator::{ALL_PODS, Asked, Generator, Pace};
 use super::tls::Tls;
 use super::usage::Usage;
 use super::{Arguments, Sizes};
@@ -32,7 +31,7 @@ pub(super) const SETTLE: Duration = Duration::from_secs(3);
 pub(super) struct Bench {
     pub(super) cluster: Cluster,
     pub(super) sizes: Sizes,
-    pub(super) wire: Wire,
+    pub(super) asked: Asked,
     /// Whether kube-apiserver comes first.
     pub(super) is_turned: bool,
     serve: PathBuf,
@@ -60,7 +59,7 @@ impl Bench {
         Ok(Self {
             cluster,
             sizes,
-            wire: arguments.wire,
+            asked: Asked { wire: arguments.wire, http2: !arguments.http1 },
             is_turned: false,
             serve,
             etcd_writer,
@@ -107,7 +106,7 @@ impl Bench {
 
     /// A process for watches of all Pods.
     pub(super) fn watchers(&self, server: &Running, pace: Pace) -> Result<Generator> {
-        Generator::start(&server.target, self.wire, pace, &[ALL_PODS.to_owned()])
+        Generator::start(&server.target, self.asked, pace, &[ALL_PODS.to_owned()])
     }
 
     /// The newest version.

@@ -33,6 +33,13 @@ pub(super) enum Pace {
     Never,
 }
 
+/// How its watches ask. Those that are not read at once speak HTTP/1.1.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked {
+    pub(super) wire: Wire,
+    pub(super) http2: bool,
+}
+
 /// A process with watches of one server.
 pub(super) struct Generator {
     process: Child,
@@ -43,14 +50,21 @@ pub(super) struct Generator {
 
 impl Generator {
     /// One whose watches take these paths in turn.
-    pub(super) fn start(target: &Target, wire: Wire, pace: Pace, paths: &[String]) -> Result<Self> {
+    pub(super) fn start(
+        target: &Target,
+        asked: Asked,
+        pace: Pace,
+        paths: &[String],
+    ) -> Result<Self> {
         let file = NamedTempFile::new()?;
         fs::write(&file, paths.join("\n"))?;
         let mut command = Command::new(std::env::current_exe()?);
-        command.args(["watches", &argument(wire), &target.argument()?]).arg(file.path());
+        command.args(["watches", &argument(asked.wire), &target.argument()?]).arg(file.path());
         match pace {
-            Pace::Full => {}
-            Pace::Timed => drop(command.arg("--latencies")),
+            Pace::Full => drop(command.args(asked.http2.then_some("--http2"))),
+            Pace::Timed => {
+                command.arg("--latencies").args(asked.http2.then_some("--http2"));
+            }
             Pace::Slow { piece, pause } => {
                 command.args(["--piece", &piece.to_string()]);
                 command.args(["--pause", &pause.as_millis().to_string()]);

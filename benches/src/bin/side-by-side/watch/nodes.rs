@@ -61,7 +61,7 @@ impl Nodes<'_> {
             findings.add(what, Limit::None, self.server, value);
         };
         let mut generator =
-            Generator::start(&self.running.target, bench.wire, Pace::Full, self.paths)?;
+            Generator::start(&self.running.target, bench.asked, Pace::Full, self.paths)?;
         generator.open(watchers, &bench.version().await?).await?;
         sleep(SETTLE).await;
         generator.count().await?;

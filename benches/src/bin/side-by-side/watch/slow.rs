@@ -18,7 +18,7 @@ use super::usage::Usage;
 /// Those that are read at once.
 const OTHERS: usize = 50;
 
-const PER_SECOND: usize = 50;
+const PER_SECOND: usize = 10;
 
 /// How many Pods change in turn.
 const CHANGING: usize = 1_000;
