@@ -80,6 +80,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod access;
 mod api;
 mod backend;
 mod catalog;
