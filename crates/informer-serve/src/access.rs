@@ -1,5 +1,115 @@
 //! Who may read: authentication and authorization as the API server would decide them.
+//!
+//! Every request passes [`Access::asker`] in the guard. Where access is controlled, the guard then
+//! asks for what the path names; a short path of the gateway asks by itself, once it knows the
+//! resource.
 
+mod answers;
+mod attributes;
 mod caller;
+mod certificate;
+mod credentials;
+mod permission;
+mod reviews;
 
+use std::sync::Arc;
+
+use http::request::Parts;
+
+pub(crate) use attributes::{Attributes, ResourceAttributes};
 pub(crate) use caller::{Caller, Credential};
+pub(crate) use certificate::{ClientCa, Peer};
+pub(crate) use permission::Permission;
+pub(crate) use reviews::{Refused, Reviews};
+
+use crate::tls::Tls;
+use caller::Identity;
+use credentials::Presented;
+
+/// Who may read at an address.
+#[derive(Clone)]
+pub(crate) enum Access {
+    /// Everybody who reaches it, what the endpoint's own account may read.
+    Own,
+    /// Nobody: the address is exposed, and nobody can say who is there.
+    Refused,
+    /// Those whom the API server allows it.
+    Controlled(Control),
+}
+
+/// How callers are known and checked; a cheap handle.
+#[derive(Clone)]
+pub(crate) struct Control {
+    reviews: Arc<Reviews>,
+    tls: Option<Tls>,
+}
+
+/// A caller, and how to find out what they may do: in the extensions of every request that has
+/// passed the guard.
+#[derive(Clone)]
+pub(crate) struct Asker {
+    caller: Arc<Caller>,
+    /// Without it everything is allowed.
+    control: Option<(Control, Presented)>,
+}
+
+impl Access {
+    /// Who asks.
+    ///
+    /// # Errors
+    /// If nobody can say.
+    pub(crate) async fn asker(&self, parts: &Parts) -> Result<Asker, Refused> {
+        match self {
+            Self::Own | Self::Refused => {
+                Ok(Asker { caller: Arc::new(Caller::own()), control: None })
+            }
+            Self::Controlled(control) => {
+                let presented = Presented::of(&parts.headers, &parts.extensions);
+                let caller = Arc::new(control.authenticate(&presented).await?);
+                Ok(Asker { caller, control: Some((control.clone(), presented)) })
+            }
+        }
+    }
+}
+
+impl Control {
+    pub(crate) fn new(reviews: Arc<Reviews>, tls: Option<Tls>) -> Self {
+        Self { reviews, tls }
+    }
+
+    async fn authenticate(&self, presented: &Presented) -> Result<Caller, Refused> {
+        let ca = self.tls.as_ref().and_then(Tls::client_ca);
+        let certified = presented.certificate.as_ref().and_then(|it| ca?.identity(it));
+        if let Some(identity) = certified.filter(|it| !it.is_anonymous()) {
+            return Ok(Caller { identity, credential: Credential::Certificate });
+        }
+        let token = presented.token.as_ref().ok_or(Refused::Unauthenticated)?;
+        let identity = self.reviews.whose(token).await?;
+        Ok(Caller { identity, credential: Credential::Token(Arc::clone(token)) })
+    }
+
+    async fn check(
+        &self,
+        caller: &Arc<Identity>,
+        attributes: &Arc<Attributes>,
+    ) -> Result<(), Refused> {
+        self.reviews.check(caller, attributes).await
+    }
+}
+
+impl Asker {
+    pub(crate) fn caller(&self) -> &Arc<Caller> {
+        &self.caller
+    }
+
+    /// Whether the caller may do this; there is no permission to lose where nothing is reviewed.
+    ///
+    /// # Errors
+    /// If not, or if the API server does not say.
+    pub(crate) async fn may(&self, attributes: Attributes) -> Result<Option<Permission>, Refused> {
+        let Some((control, presented)) = self.control.clone() else { return Ok(None) };
+        let attributes = Arc::new(attributes);
+        control.check(&self.caller.identity, &attributes).await?;
+        Ok(Some(Permission { control, presented, attributes }))
+    }
+}

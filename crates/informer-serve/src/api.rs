@@ -8,14 +8,17 @@ use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::{FromRequestParts, Request};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use http::header::{CONNECTION, UPGRADE};
+use futures_util::{StreamExt, stream};
+use http::header::{CONNECTION, CONTENT_TYPE, UPGRADE};
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode};
+use informer::source::MediaType;
 use k8s_serve::{
     Miss, ReadOptions, ReadSide, ResourcePath, Route, Status, Verb, answer as answers, websocket,
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
+use crate::access::{Caller, Credential, Permission};
 use crate::backend::{FirstPage, Source, Use};
 use crate::catalog::{Found, Served, not_allowed};
 use crate::collection::Collection;
@@ -57,6 +60,9 @@ struct Asked<'a> {
     verb: Verb,
     query: &'a str,
     headers: &'a HeaderMap,
+    caller: &'a Caller,
+    /// What the caller was allowed, where that is controlled.
+    permission: Option<&'a Permission>,
 }
 
 /// Answers a request for one of Kubernetes' paths.
@@ -73,6 +79,9 @@ pub(crate) async fn answer(endpoint: &Endpoint, request: Request) -> Response {
         let refusal = Refusal::bad_request("a segment of the path is no name of an object");
         return refused(refusal, &parts.headers).response;
     }
+    let own = Arc::new(Caller::own());
+    let caller = parts.extensions.get::<Arc<Caller>>().unwrap_or(&own);
+    let permission = parts.extensions.get::<Permission>();
     let (mut verb, mut resource) = ("other", String::new());
     let answered = match &route {
         Route::Resource(path) => {
@@ -81,8 +90,8 @@ pub(crate) async fn answer(endpoint: &Endpoint, request: Request) -> Response {
             match inner.catalog.served(path).await {
                 Ok(Found::Served(served)) => {
                     resource = served.info.resource.to_string();
-                    let asked =
-                        Asked { path: path.clone(), verb: of, query, headers: &parts.headers };
+                    let (path, headers) = (path.clone(), &parts.headers);
+                    let asked = Asked { path, verb: of, query, headers, caller, permission };
                     of_resource(inner, &parts, &asked, &served, (body, socket)).await
                 }
                 Ok(Found::NothingBuiltIn) => {
@@ -98,12 +107,6 @@ pub(crate) async fn answer(endpoint: &Endpoint, request: Request) -> Response {
     let Answer { response, origin } =
         answered.unwrap_or_else(|refusal| refused(refusal, &parts.headers));
     inner.metrics.api_answered(verb, &resource, origin, response)
-}
-
-/// The answer on an address that other machines reach.
-pub(crate) fn refuse_exposed(request: &Request) -> Response {
-    let message = "Kubernetes' API is answered on loopback only, since there is no authentication here yet; listen on 127.0.0.1, or accept that everybody who reaches this address reads what you may read with --unprotected-api";
-    refused(Refusal::forbidden(message), request.headers()).response
 }
 
 type Answered = Result<Answer, Refusal>;
@@ -134,6 +137,7 @@ async fn of_resource(
         && path.name.is_none()
         && REVIEWS.contains(&(&path.group, &path.resource))
     {
+        own_account_only(asked)?;
         let body = to_bytes(body, MAX_REVIEW_BYTES)
             .await
             .map_err(|_| Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "the review is too large"))?;
@@ -246,6 +250,7 @@ async fn read(
         max_staleness: (!serve_stale).then_some(max_staleness),
         first_page: first_page.clone(),
         stopping: inner.stopping.clone(),
+        permission: asked.permission.cloned(),
     };
     let read = ReadSide::new(source, ReadOptions::default());
     let route = Route::Resource(asked.path.clone());
@@ -263,8 +268,51 @@ async fn pass_on(inner: &Inner, method: Method, asked: &Asked<'_>, body: Bytes) 
         return Err(Refusal::forbidden(message));
     }
     let path = canonical(&asked.path, asked.query);
-    let response = forward(&inner.client, method, &path, asked.headers, body).await?;
+    let mut response = forward(&inner.client, method, &path, asked.headers, body).await?;
+    if let Some(permission) = asked.permission.filter(|_| asked.verb == Verb::Watch) {
+        response = until_lost(response, permission.clone());
+    }
     Ok(Answer { response, origin: Origin::Upstream })
+}
+
+/// Ends a watch of the API server with the permission: that server would go on.
+fn until_lost(response: Response, permission: Permission) -> Response {
+    let json = MediaType::Json.as_str().as_bytes();
+    let content_type = response.headers().get(CONTENT_TYPE);
+    let is_json = content_type.is_some_and(|it| it.as_bytes().starts_with(json));
+    if !response.status().is_success() {
+        return response;
+    }
+    response.map(|body| {
+        let (chunks, lost) = (body.into_data_stream(), Box::pin(permission.lost()));
+        let state = Some((chunks, lost, true));
+        Body::from_stream(stream::unfold(state, move |state| async move {
+            let (mut chunks, mut lost, is_between) = state?;
+            tokio::select! {
+                biased;
+                // Within an event there is no place for another.
+                status = &mut lost => (is_json && is_between)
+                    .then(|| (Ok(answers::error_event(&status, MediaType::Json)), None)),
+                chunk = chunks.next() => match chunk? {
+                    Ok(chunk) => {
+                        let is_between = chunk.last().is_none_or(|it| *it == b'\n');
+                        Some((Ok(chunk), Some((chunks, lost, is_between))))
+                    }
+                    Err(error) => Some((Err(error), None)),
+                },
+            }
+        }))
+    })
+}
+
+/// Refuses what would be answered about this endpoint's account, and not about the caller.
+fn own_account_only(asked: &Asked<'_>) -> Result<(), Refusal> {
+    match asked.caller.credential {
+        Credential::Own => Ok(()),
+        Credential::Token(_) | Credential::Certificate => Err(Refusal::forbidden(
+            "reviews of your own rights are not answered here; ask the API server itself",
+        )),
+    }
 }
 
 /// Refuses everything that is no plain read.
@@ -313,7 +361,7 @@ fn canonical(path: &ResourcePath, query: &str) -> String {
     url(segments, query)
 }
 
-fn url<'a>(segments: impl IntoIterator<Item = &'a str>, query: &str) -> String {
+pub(crate) fn url<'a>(segments: impl IntoIterator<Item = &'a str>, query: &str) -> String {
     let mut text = String::new();
     for segment in segments {
         text.push('/');

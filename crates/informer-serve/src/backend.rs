@@ -12,6 +12,7 @@ use k8s_serve::watch_cache::{Interest, Watcher};
 use k8s_serve::{At, Backend, Discovery, DiscoveryPath, ReadError, ResourcePath, Status, WatchEnd};
 use tokio_util::sync::CancellationToken;
 
+use crate::access::Permission;
 use crate::collection::Collection;
 use crate::object::{Cached, Object};
 
@@ -27,6 +28,8 @@ pub(crate) struct Source {
     /// Where to leave the snapshot that is answered from, if this is a request for a first page.
     pub(crate) first_page: Option<FirstPage>,
     pub(crate) stopping: Stopping,
+    /// What the caller was allowed, where that is controlled: its watches end with it.
+    pub(crate) permission: Option<Permission>,
 }
 
 /// A collection that is in use.
@@ -145,9 +148,20 @@ impl Backend for Source {
 
     async fn watch_end(self) -> WatchEnd {
         let Stopping { token, spread } = &self.stopping;
-        token.cancelled().await;
-        tokio::time::sleep(spread.mul_f64(fastrand::f64())).await;
-        WatchEnd::Closed
+        let stopped = async {
+            token.cancelled().await;
+            tokio::time::sleep(spread.mul_f64(fastrand::f64())).await;
+        };
+        let lost = async {
+            match self.permission {
+                Some(permission) => permission.lost().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = stopped => WatchEnd::Closed,
+            status = lost => WatchEnd::Refused(status),
+        }
     }
 }
 

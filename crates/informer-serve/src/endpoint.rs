@@ -20,6 +20,7 @@ use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::access::{Access, Control, Reviews};
 use crate::api;
 use crate::backend::Stopping;
 use crate::catalog::Catalog;
@@ -27,7 +28,7 @@ use crate::collections::Collections;
 use crate::definition::described;
 use crate::documents::Documents;
 use crate::gateway::{self, Pages};
-use crate::guard;
+use crate::guard::{self, Guarded};
 use crate::listen::{self, Limits};
 use crate::metrics::{self, Metrics};
 use crate::options::Options;
@@ -58,13 +59,7 @@ pub(crate) struct Inner {
     pub(crate) pages: Pages,
     pub(crate) metrics: Metrics,
     pub(crate) stopping: Stopping,
-}
-
-/// Whether the API paths are answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ApiPaths {
-    Open,
-    Refused,
+    pub(crate) reviews: Arc<Reviews>,
 }
 
 impl Endpoint {
@@ -94,6 +89,7 @@ impl Endpoint {
             documents: Documents::new(client.clone()),
             metrics: Metrics::new(Arc::clone(&collections)),
             pages: Pages::new(options.kept_snapshots, options.snapshot_lifetime),
+            reviews: Arc::new(Reviews::new(client.clone())),
             client,
             collections,
             stopping,
@@ -106,7 +102,7 @@ impl Endpoint {
     /// the start, and [`sweep`](Self::sweep) every few seconds. Whoever reaches them reads what the
     /// endpoint's account may read: serve them on loopback, or behind access control of your own.
     pub fn router(&self) -> Router {
-        self.routes(ApiPaths::Open)
+        self.routes(Access::Own)
     }
 
     /// Serves until `stop` resolves; then ends watches one after the other, lets other requests
@@ -114,8 +110,8 @@ impl Endpoint {
     ///
     /// At most [`Options::max_connections`] are served at a time. One that does not send the whole
     /// head of a request within 30 s is closed, as is one that reads nothing for 30 s of what is
-    /// sent. On an address that is not loopback the API paths are
-    /// refused, unless [`Options::unprotected_api`] is set.
+    /// sent. On an address that is not loopback everything but the health paths is refused, unless
+    /// [`Options::unprotected_api`] is set.
     ///
     /// # Cancel safety
     /// Dropping the future stops serving; the informers stop with the last handle of the endpoint.
@@ -127,9 +123,14 @@ impl Endpoint {
         self.run(listener, None, stop).await;
     }
 
-    /// As [`serve`](Self::serve), over TLS: HTTP/2 or HTTP/1.1, as the client prefers. On an
-    /// address that is not loopback the API paths are refused here, too: TLS says who the server
-    /// is, and nothing about the client.
+    /// As [`serve`](Self::serve), over TLS: HTTP/2 or HTTP/1.1, as the client prefers. Callers are
+    /// known by a bearer token, or by a certificate of [`Tls::with_client_ca`], and read what the
+    /// API server allows them, on loopback too; unless [`Options::unprotected_api`] is set.
+    ///
+    /// The account of the endpoint's client must be allowed to create `tokenreviews` and
+    /// `subjectaccessreviews`, as the ClusterRole `system:auth-delegator` allows it. Answers are
+    /// believed for 10 s. While the API server does not answer reviews, callers are answered 503
+    /// after that; open watches go on for two to three minutes.
     ///
     /// # Cancel safety
     /// As that of [`serve`](Self::serve).
@@ -150,10 +151,16 @@ impl Endpoint {
     ) {
         let options = &self.inner.options;
         let is_exposed = !listener.local_addr().is_ok_and(|it| it.ip().is_loopback());
-        let api = match is_exposed && !options.unprotected_api {
-            true => ApiPaths::Refused,
-            false => ApiPaths::Open,
+        let access = match &tls {
+            _ if options.unprotected_api => Access::Own,
+            Some(tls) => {
+                let reviews = Arc::clone(&self.inner.reviews);
+                Access::Controlled(Control::new(reviews, Some(tls.clone())))
+            }
+            None if is_exposed => Access::Refused,
+            None => Access::Own,
         };
+        let is_controlled = matches!(access, Access::Controlled(_));
         let token = self.inner.stopping.token.clone();
         let stopped = {
             let token = token.clone();
@@ -164,7 +171,7 @@ impl Endpoint {
         };
         let limits = Limits { connections: options.max_connections, ..Limits::default() };
         let acceptor = tls.as_ref().map(Tls::acceptor);
-        let serving = listen::serve(listener, self.routes(api), acceptor, stopped, limits);
+        let serving = listen::serve(listener, self.routes(access), acceptor, stopped, limits);
         let reloading = async {
             match &tls {
                 Some(tls) => tls.reload(|result| self.certificate_changed(result)).await,
@@ -176,6 +183,10 @@ impl Endpoint {
             tokio::time::sleep(options.shutdown_spread + SHUTDOWN_DEADLINE).await;
         };
         let sweeping = async {
+            if is_controlled {
+                // Says what is missing before the first caller finds out.
+                self.inner.reviews.try_out().await;
+            }
             loop {
                 // Again and again: what cannot be held now may be installed or allowed later.
                 if let Err(message) = self.warm().await {
@@ -265,12 +276,9 @@ impl Endpoint {
         }
     }
 
-    fn routes(&self, api: ApiPaths) -> Router {
-        let answer = move |State(endpoint): State<Self>, request: Request| async move {
-            match api {
-                ApiPaths::Open => api::answer(&endpoint, request).await,
-                ApiPaths::Refused => api::refuse_exposed(&request),
-            }
+    pub(crate) fn routes(&self, access: Access) -> Router {
+        let answer = |State(endpoint): State<Self>, request: Request| async move {
+            api::answer(&endpoint, request).await
         };
         let own = Router::new()
             .route("/livez", get(|| async { "ok\n" }))
@@ -284,14 +292,15 @@ impl Endpoint {
                 .route(&format!("/{segment}/"), any(answer))
                 .route(&format!("/{segment}/{{*rest}}"), any(answer));
         }
+        let guarded = Guarded { endpoint: self.clone(), access };
         router
-            .layer(middleware::from_fn_with_state(self.clone(), guard::guard))
+            .layer(middleware::from_fn_with_state(guarded, guard::guard))
             .with_state(self.clone())
     }
 }
 
 async fn ready(State(endpoint): State<Endpoint>) -> Response {
-    let Inner { catalog, collections, stopping, .. } = &*endpoint.inner;
+    let Inner { catalog, collections, stopping, reviews, .. } = &*endpoint.inner;
     let unsynced = || {
         let mut eager = collections.now().into_iter().filter(|it| it.is_eager);
         eager.find(|it| !it.informer.has_synced())
@@ -299,7 +308,10 @@ async fn ready(State(endpoint): State<Endpoint>) -> Response {
     let ready = match catalog.check().await {
         Err(refusal) => Err(refusal.message),
         Ok(()) if stopping.token.is_cancelled() => Err("stopping".to_owned()),
-        Ok(()) => unsynced().map_or(Ok(()), |it| Err(format!("{}: no list yet", it.own))),
+        Ok(()) => match reviews.missing_right().await {
+            Some(message) => Err(message),
+            None => unsynced().map_or(Ok(()), |it| Err(format!("{}: no list yet", it.own))),
+        },
     };
     match ready {
         Ok(()) => "ok\n".into_response(),

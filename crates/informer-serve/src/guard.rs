@@ -1,12 +1,16 @@
-//! What every request must pass: host, origin, size of the query.
+//! What every request must pass: host, origin, size of the query, and access control.
+
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use http::header::{HOST, ORIGIN};
-use http::{HeaderMap, StatusCode, Uri};
+use http::header::{HOST, ORIGIN, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use k8s_serve::answer as answers;
 
+use crate::access::{Access, Attributes, Refused};
 use crate::endpoint::Endpoint;
 use crate::gateway::MAX_QUERY_BYTES;
 use crate::refusal::Refusal;
@@ -15,28 +19,100 @@ use crate::refusal::Refusal;
 /// values there.
 const MAX_API_QUERY_BYTES: usize = 64 * 1024;
 
+/// First segments of paths that are reviewed as they are. All others are short paths, or none, and
+/// reviewed once it is known what they name.
+const REVIEWED: [&str; 6] = ["", "api", "apis", "openapi", "version", "metrics"];
+
+/// What the guard knows.
+#[derive(Clone)]
+pub(crate) struct Guarded {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) access: Access,
+}
+
 /// Lets a request through, or answers it; counts the answer.
 pub(crate) async fn guard(
-    State(endpoint): State<Endpoint>,
+    State(guarded): State<Guarded>,
     request: Request,
     next: Next,
 ) -> Response {
+    let Guarded { endpoint, access } = &guarded;
     let inner = &endpoint.inner;
-    let response = match check(&request, &inner.options.allowed_hosts) {
-        Ok(()) => next.run(request).await,
+    let response = match check(&request, access, &inner.options.allowed_hosts) {
+        Ok(()) => match admit(access, request).await {
+            Ok(request) => next.run(request).await,
+            Err(refused) => refused,
+        },
         Err(refusal) => refusal.into_response(),
     };
     inner.metrics.answered(response.status());
     response
 }
 
-fn check(request: &Request<Body>, allowed_hosts: &[String]) -> Result<(), Refusal> {
-    // Probes come to the address of the Pod, and learn nothing.
-    let is_probe = matches!(request.uri().path(), "/livez" | "/readyz" | "/healthz");
+/// Finds out who asks, and whether they may, unless the answer does.
+async fn admit(access: &Access, request: Request) -> Result<Request, Response> {
+    // Probes say nothing of themselves.
+    if is_probe(&request) {
+        return Ok(request);
+    }
+    let (mut parts, body) = request.into_parts();
+    if matches!(access, Access::Refused) {
+        return Err(exposed().into_response());
+    }
+    let asker = match access.asker(&parts).await {
+        Ok(asker) => asker,
+        Err(refused) => return Err(refuse(&refused, &parts.headers)),
+    };
+    let path = parts.uri.path();
+    let first = path.split('/').nth(1).unwrap_or_default();
+    if REVIEWED.contains(&first) {
+        let query = parts.uri.query().unwrap_or_default();
+        match asker.may(Attributes::of_request(&parts.method, path, query)).await {
+            Ok(Some(permission)) => drop(parts.extensions.insert(permission)),
+            Ok(None) => {}
+            Err(refused) => return Err(refuse(&refused, &parts.headers)),
+        }
+    }
+    parts.extensions.insert(Arc::clone(asker.caller()));
+    parts.extensions.insert(asker);
+    Ok(Request::from_parts(parts, body))
+}
+
+/// The answer to a caller who is not known or not allowed.
+pub(crate) fn refuse(refused: &Refused, headers: &HeaderMap) -> Response {
+    let status = refused.status();
+    let mut response = answers::refusal(&status, headers).map(Body::new);
+    if status.code == 403 {
+        let nosniff = HeaderValue::from_static("nosniff");
+        response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, nosniff);
+    }
+    response
+}
+
+/// The answer on an address that other machines reach, without TLS.
+fn exposed() -> Refusal {
+    Refusal::forbidden(
+        "this address can be reached from other machines, and without TLS nobody can say who asks: serve with --tls-cert-file and --tls-private-key-file, listen on 127.0.0.1, or accept that everybody who reaches this address reads what you may read with --unprotected-api",
+    )
+}
+
+/// Whether it comes from a kubelet: to the address of the Pod. It learns nothing.
+fn is_probe(request: &Request) -> bool {
+    matches!(request.uri().path(), "/livez" | "/readyz" | "/healthz")
+}
+
+fn check(
+    request: &Request<Body>,
+    access: &Access,
+    allowed_hosts: &[String],
+) -> Result<(), Refusal> {
     let host = request.headers().get(HOST).and_then(|it| it.to_str().ok());
     // A request to a proxy names the host in the URL.
     let host = request.uri().authority().map(http::uri::Authority::as_str).or(host);
-    if !is_probe && !is_allowed_host(host.unwrap_or_default(), allowed_hosts) {
+    // Where access is controlled, the client has checked the name in the certificate, and a page
+    // has no credentials that it could use.
+    let any_host = is_probe(request) || matches!(access, Access::Controlled(_));
+    if !any_host && !is_allowed_host(host.unwrap_or_default(), allowed_hosts) {
         let message = "the gateway does not answer to this host name; add it with --allowed-hosts if it is right";
         return Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, message));
     }
@@ -148,7 +224,7 @@ mod tests {
                 .header("sec-fetch-site", site)
                 .header("sec-fetch-mode", mode)
                 .header("sec-fetch-dest", dest);
-            check(&request.body(Body::empty()).unwrap(), &[]).is_ok()
+            check(&request.body(Body::empty()).unwrap(), &Access::Own, &[]).is_ok()
         };
         assert!(!from("cross-site", "no-cors", "image"));
         assert!(!from("cross-site", "navigate", "iframe"));
@@ -162,7 +238,7 @@ mod tests {
         for path in ["/pods", "/api/v1/pods", "/metrics"] {
             let request = Request::get(format!("http://localhost{path}"));
             let request = request.header("Impersonate-User", "nobody").body(Body::empty());
-            let refusal = check(&request.unwrap(), &[]).unwrap_err();
+            let refusal = check(&request.unwrap(), &Access::Own, &[]).unwrap_err();
             assert_eq!(refusal.code, StatusCode::FORBIDDEN, "{path}");
         }
     }

@@ -21,6 +21,8 @@ use tokio_rustls::rustls::server::{ClientHello, NoServerSessionStorage, Resolves
 use tokio_rustls::rustls::sign::CertifiedKey;
 use tokio_rustls::rustls::{self, ServerConfig};
 
+use crate::access::ClientCa;
+
 /// How often the files are read again.
 const RELOAD_INTERVAL: Duration = Duration::from_secs(10);
 
@@ -52,6 +54,7 @@ pub struct Tls {
     current: Arc<Current>,
     /// Of what was read at first.
     fingerprint: u64,
+    clients: Option<Clients>,
 }
 
 /// Why a certificate and its private key cannot be used.
@@ -106,7 +109,7 @@ pub enum TlsError {
     },
 }
 
-/// One of the two files.
+/// One of the files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TlsFile {
@@ -114,6 +117,8 @@ pub enum TlsFile {
     Certificate(PathBuf),
     /// Its private key.
     PrivateKey(PathBuf),
+    /// The authorities of clients' certificates.
+    ClientCa(PathBuf),
 }
 
 impl Tls {
@@ -132,15 +137,39 @@ impl Tls {
         };
         let read = files.read()?;
         let current = Arc::new(Current(ArcSwap::from_pointee(files.parse(&read)?)));
-        Ok(Self { fingerprint: read.fingerprint(), files: Arc::new(files), current })
+        let fingerprint = read.fingerprint();
+        Ok(Self { fingerprint, files: Arc::new(files), current, clients: None })
+    }
+
+    /// Knows callers by certificates of these authorities, too, in PEM: the common name is the
+    /// user, the organizations are the groups. The file is read again as the others are.
+    ///
+    /// # Errors
+    /// If the file cannot be read or used.
+    pub fn with_client_ca(mut self, ca_file: impl Into<PathBuf>) -> Result<Self, TlsError> {
+        let file = TlsFile::ClientCa(ca_file.into());
+        let bytes = file.read()?;
+        let ca = parse_client_ca(&file, &bytes, &self.files.provider)?;
+        let current = Arc::new(ArcSwap::from_pointee(ca));
+        self.clients = Some(Clients { file, current, fingerprint: hash(&bytes) });
+        Ok(self)
+    }
+
+    /// The authorities of clients' certificates, if these say who a caller is.
+    pub(crate) fn client_ca(&self) -> Option<Arc<ClientCa>> {
+        self.clients.as_ref().map(|it| it.current.load_full())
     }
 
     /// Makes the server's side of connections.
     pub(crate) fn acceptor(&self) -> TlsAcceptor {
-        let mut config = ServerConfig::builder_with_provider(Arc::new(self.files.provider.clone()))
+        let config = ServerConfig::builder_with_provider(Arc::new(self.files.provider.clone()))
             .with_safe_default_protocol_versions()
-            .expect("the provider supports the default versions")
-            .with_no_client_auth()
+            .expect("the provider supports the default versions");
+        let config = match &self.clients {
+            Some(_) => config.with_client_cert_verifier(ClientCa::asking(&self.files.provider)),
+            None => config.with_no_client_auth(),
+        };
+        let mut config = config
             .with_cert_resolver(Arc::clone(&self.current) as Arc<dyn ResolvesServerCert>);
         config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
         // No state here for resumed sessions, only tickets, whose keys change every few hours. A
@@ -154,20 +183,59 @@ impl Tls {
 
     /// Reads the files again and again, and tells what became of those that have changed.
     pub(crate) async fn reload(&self, changed: impl Fn(&Result<(), TlsError>)) {
-        let mut seen = Ok(self.fingerprint);
-        loop {
-            tokio::time::sleep(RELOAD_INTERVAL).await;
+        let certificate = async {
             let files = Arc::clone(&self.files);
-            let Ok(read) = tokio::task::spawn_blocking(move || files.read()).await else { return };
-            let now = read.as_ref().map(Read::fingerprint).map_err(Clone::clone);
-            if now == seen {
-                continue;
-            }
-            seen = now;
-            let parsed = read.and_then(|read| self.files.parse(&read));
-            changed(&parsed.map(|certified| self.current.0.store(Arc::new(certified))));
-        }
+            let store = |read: Read| {
+                self.files.parse(&read).map(|it| self.current.0.store(Arc::new(it)))
+            };
+            let read = move || files.read();
+            read_again(read, Read::fingerprint, self.fingerprint, store, &changed).await;
+        };
+        let client_ca = async {
+            let Some(Clients { file, current, fingerprint }) = self.clients.clone() else { return };
+            let store = |read: Vec<u8>| {
+                let ca = parse_client_ca(&file, &read, &self.files.provider)?;
+                current.store(Arc::new(ca));
+                Ok(())
+            };
+            let read = {
+                let file = file.clone();
+                move || file.read()
+            };
+            read_again(read, |it| hash(it), fingerprint, store, &changed).await;
+        };
+        tokio::join!(certificate, client_ca);
     }
+}
+
+/// Reads again and again, and stores what has changed.
+async fn read_again<R: Send + 'static>(
+    read: impl Fn() -> Result<R, TlsError> + Clone + Send + 'static,
+    fingerprint: impl Fn(&R) -> u64,
+    seen: u64,
+    store: impl Fn(R) -> Result<(), TlsError>,
+    changed: impl Fn(&Result<(), TlsError>),
+) {
+    let mut seen = Ok(seen);
+    loop {
+        tokio::time::sleep(RELOAD_INTERVAL).await;
+        let Ok(read) = tokio::task::spawn_blocking(read.clone()).await else { return };
+        let now = read.as_ref().map(&fingerprint).map_err(Clone::clone);
+        if now == seen {
+            continue;
+        }
+        seen = now;
+        changed(&read.and_then(&store));
+    }
+}
+
+/// The authorities of clients' certificates.
+#[derive(Clone)]
+struct Clients {
+    file: TlsFile,
+    current: Arc<ArcSwap<ClientCa>>,
+    /// Of what was read at first.
+    fingerprint: u64,
 }
 
 struct Files {
@@ -187,21 +255,11 @@ struct Current(ArcSwap<CertifiedKey>);
 
 impl Files {
     fn read(&self) -> Result<Read, TlsError> {
-        let read = |file: &TlsFile| match std::fs::read(file.path()) {
-            Ok(bytes) if bytes.trim_ascii().is_empty() => Err(TlsError::Empty(file.clone())),
-            Ok(bytes) => Ok(bytes),
-            Err(error) => Err(file.unreadable(&error)),
-        };
-        Ok(Read { certificate: read(&self.certificate)?, key: read(&self.key)? })
+        Ok(Read { certificate: self.certificate.read()?, key: self.key.read()? })
     }
 
     fn parse(&self, read: &Read) -> Result<CertifiedKey, TlsError> {
-        let chain =
-            CertificateDer::pem_slice_iter(&read.certificate).collect::<Result<Vec<_>, _>>();
-        let chain = chain.map_err(|error| self.certificate.malformed(error.to_string()))?;
-        if chain.is_empty() {
-            return Err(self.certificate.malformed("there is no certificate in it".to_owned()));
-        }
+        let chain = self.certificate.certificates(&read.certificate)?;
         let key = String::from_utf8_lossy(&read.key);
         if key.contains("BEGIN ENCRYPTED PRIVATE KEY") || key.contains("Proc-Type: 4,ENCRYPTED") {
             return Err(TlsError::Encrypted(self.key.clone()));
@@ -232,10 +290,23 @@ impl Files {
 impl Read {
     /// Tells whether the files have changed, without keeping the key in memory.
     fn fingerprint(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        (&self.certificate, &self.key).hash(&mut hasher);
-        hasher.finish()
+        hash(&(&self.certificate, &self.key))
     }
+}
+
+fn hash(read: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    read.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn parse_client_ca(
+    file: &TlsFile,
+    bytes: &[u8],
+    provider: &CryptoProvider,
+) -> Result<ClientCa, TlsError> {
+    let certificates = file.certificates(bytes)?;
+    ClientCa::new(certificates, provider).map_err(|problem| file.malformed(problem))
 }
 
 impl TlsFile {
@@ -243,7 +314,24 @@ impl TlsFile {
     #[must_use]
     pub fn path(&self) -> &Path {
         match self {
-            Self::Certificate(path) | Self::PrivateKey(path) => path,
+            Self::Certificate(path) | Self::PrivateKey(path) | Self::ClientCa(path) => path,
+        }
+    }
+
+    fn read(&self) -> Result<Vec<u8>, TlsError> {
+        match std::fs::read(self.path()) {
+            Ok(bytes) if bytes.trim_ascii().is_empty() => Err(TlsError::Empty(self.clone())),
+            Ok(bytes) => Ok(bytes),
+            Err(error) => Err(self.unreadable(&error)),
+        }
+    }
+
+    fn certificates(&self, bytes: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+        let all = CertificateDer::pem_slice_iter(bytes).collect::<Result<Vec<_>, _>>();
+        let all = all.map_err(|error| self.malformed(error.to_string()))?;
+        match all.is_empty() {
+            true => Err(self.malformed("there is no certificate in it".to_owned())),
+            false => Ok(all),
         }
     }
 
@@ -253,7 +341,7 @@ impl TlsFile {
 
     fn malformed(&self, problem: String) -> TlsError {
         let expected = match self {
-            Self::Certificate(_) => "CERTIFICATE",
+            Self::Certificate(_) | Self::ClientCa(_) => "CERTIFICATE",
             Self::PrivateKey(_) => "PRIVATE KEY",
         };
         TlsError::Malformed { file: self.clone(), problem, expected }
@@ -265,6 +353,7 @@ impl fmt::Display for TlsFile {
         match self {
             Self::Certificate(path) => write!(f, "certificate {}", path.display()),
             Self::PrivateKey(path) => write!(f, "private key {}", path.display()),
+            Self::ClientCa(path) => write!(f, "clients' authorities {}", path.display()),
         }
     }
 }
@@ -280,6 +369,7 @@ impl fmt::Debug for Tls {
         f.debug_struct("Tls")
             .field("certificate", &self.files.certificate)
             .field("key", &self.files.key)
+            .field("clients", &self.clients.as_ref().map(|it| &it.file))
             .finish_non_exhaustive()
     }
 }

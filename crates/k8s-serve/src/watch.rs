@@ -236,8 +236,9 @@ impl<B: Backend> Watch<B> {
         }
         let woken = tokio::select! {
             biased;
-            () = gathered(&mut self.watcher, self.sent + GATHER) => Woken::Ready,
+            // A busy collection must not keep a watch open that the backend ends.
             end = &mut self.end => Woken::End(end),
+            () = gathered(&mut self.watcher, self.sent + GATHER) => Woken::Ready,
             () = &mut self.alarm => Woken::Alarm,
         };
         match woken {

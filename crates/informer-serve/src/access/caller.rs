@@ -2,20 +2,35 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use secrecy::SecretString;
 
+/// The group of every caller whose identity is known.
+pub(super) const AUTHENTICATED: &str = "system:authenticated";
+/// The group whose members may do everything.
+const PRIVILEGED: &str = "system:masters";
+/// The user of requests without credentials.
+const ANONYMOUS: &str = "system:anonymous";
+
 /// The caller of a request, as an `Arc<Caller>` in the extensions of every request that has passed
-/// the guard.
-#[derive(Clone)]
+/// the guard. The user, its groups, UID and extra are fields of the [`Identity`].
+#[derive(Debug, Clone)]
 pub(crate) struct Caller {
+    pub(crate) identity: Arc<Identity>,
+    pub(crate) credential: Credential,
+}
+
+/// Who a caller is, in the words of the API server.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Identity {
+    /// Empty on an address without access control.
     pub(crate) user: String,
     pub(crate) groups: Vec<String>,
     /// Empty if there is none.
     pub(crate) uid: String,
     pub(crate) extra: BTreeMap<String, Vec<String>>,
-    pub(crate) credential: Credential,
 }
 
 /// What a request can be forwarded with.
@@ -32,24 +47,46 @@ pub(crate) enum Credential {
 impl Caller {
     /// A caller on an address without access control.
     pub(crate) fn own() -> Self {
-        Self {
-            user: String::new(),
-            groups: Vec::new(),
-            uid: String::new(),
-            extra: BTreeMap::new(),
-            credential: Credential::Own,
-        }
+        Self { identity: Arc::default(), credential: Credential::Own }
+    }
+}
+
+impl Deref for Caller {
+    type Target = Identity;
+
+    fn deref(&self) -> &Identity {
+        &self.identity
+    }
+}
+
+impl Identity {
+    /// Whether no review is needed.
+    pub(super) fn is_privileged(&self) -> bool {
+        self.groups.iter().any(|it| it == PRIVILEGED)
+    }
+
+    pub(super) fn is_anonymous(&self) -> bool {
+        self.user.is_empty() || self.user == ANONYMOUS
+    }
+
+    /// Bytes in memory, approximately.
+    pub(super) fn weight(&self) -> usize {
+        let groups = self.groups.iter().map(String::len);
+        let extra = self.extra.iter().flat_map(|(key, values)| {
+            std::iter::once(key.len()).chain(values.iter().map(String::len))
+        });
+        let texts = groups.chain(extra).map(|it| it + size_of::<String>());
+        size_of::<Self>() + self.user.len() + self.uid.len() + texts.sum::<usize>()
     }
 }
 
 /// Without the extra, which may hold anything.
-impl fmt::Debug for Caller {
+impl fmt::Debug for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Caller")
+        f.debug_struct("Identity")
             .field("user", &self.user)
             .field("groups", &self.groups)
             .field("uid", &self.uid)
-            .field("credential", &self.credential)
             .finish_non_exhaustive()
     }
 }

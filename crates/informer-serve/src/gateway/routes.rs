@@ -1,5 +1,6 @@
 //! From short paths to answers.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::Router;
@@ -8,14 +9,16 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http::request::Parts;
-use http::{Method, StatusCode, Uri};
+use http::{HeaderMap, Method, StatusCode, Uri};
 use informer::{ObjectKey, Resource, Selection};
 use serde::de::DeserializeOwned;
 
 use super::answer::{List, object, warn_if_behind};
 use super::page::{NoPage, Token};
 use super::query::ListQuery;
+use crate::access::{Asker, Attributes, ResourceAttributes};
 use crate::endpoint::Endpoint;
+use crate::guard::refuse;
 use crate::object::Object;
 use crate::refusal::Refusal;
 
@@ -36,10 +39,7 @@ pub(crate) fn router(others: Router<Endpoint>) -> Router<Endpoint> {
         .route("/{group}/{version}/{resource}", get(by_resource))
         .route("/{group}/{version}/{resource}/{name}", get(cluster_object))
         .route("/{group}/{version}/{resource}/{namespace}/{name}", get(namespaced_object))
-        .fallback(|uri: Uri| async move {
-            let message = format!("no such path: {}; there are:\n{HELP}", uri.path());
-            Refusal::not_found(message)
-        })
+        .fallback(nothing)
         .layer(middleware::from_fn(reads_only))
 }
 
@@ -49,6 +49,39 @@ async fn reads_only(request: Request, next: Next) -> Response {
         return Refusal::new(StatusCode::METHOD_NOT_ALLOWED, message).into_response();
     }
     next.run(request).await
+}
+
+async fn nothing(asker: Asking, method: Method, uri: Uri) -> Response {
+    if let Err(refused) = asker.may(Attributes::of_path(&method, uri.path())).await {
+        return refused;
+    }
+    let message = format!("no such path: {}; there are:\n{HELP}", uri.path());
+    Refusal::not_found(message).into_response()
+}
+
+/// Who asks. Nothing is looked up before [`may`](Self::may) has said yes.
+struct Asking {
+    asker: Option<Asker>,
+    headers: HeaderMap,
+}
+
+impl Asking {
+    async fn may(&self, attributes: Attributes) -> Result<(), Response> {
+        let Some(asker) = &self.asker else { return Ok(()) };
+        match asker.may(attributes).await {
+            Ok(_) => Ok(()),
+            Err(refused) => Err(refuse(&refused, &self.headers)),
+        }
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Asking {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let asker = parts.extensions.get::<Asker>().cloned();
+        Ok(Self { asker, headers: parts.headers.clone() })
+    }
 }
 
 /// The names in a path; what is no text is refused as everything else is.
@@ -67,38 +100,62 @@ impl<N: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Names<N
 
 async fn by_name(
     State(gateway): State<Endpoint>,
+    asking: Asking,
+    uri: Uri,
     Names(name): Names<String>,
-    RawQuery(query): RawQuery,
-) -> Result<Response, Refusal> {
-    let resource = gateway.inner.catalog.resource(|discovery| discovery.find_by_arg(&name)).await?;
-    list(&gateway, resource, query).await
+) -> Result<Response, Response> {
+    let found = gateway.inner.catalog.resource(|discovery| discovery.find_by_arg(&name)).await;
+    let resource = match found {
+        Ok(resource) => resource,
+        Err(refusal) => {
+            // Which resources there are is not for everybody.
+            asking.may(Attributes::of_path(&Method::GET, uri.path())).await?;
+            return Err(refusal.into_response());
+        }
+    };
+    let query = uri.query().unwrap_or_default();
+    let Resource { group, version, plural, .. } = &resource;
+    asking.may(of_list(group, version, plural, query)).await?;
+    list(&gateway, resource, query).await.map_err(Refusal::into_response)
 }
 
 async fn by_resource(
     State(gateway): State<Endpoint>,
+    asking: Asking,
+    uri: Uri,
     Names((group, version, plural)): Names<(String, String, String)>,
-    RawQuery(query): RawQuery,
-) -> Result<Response, Refusal> {
-    let resource = exact(&gateway, &group, &version, &plural).await?;
-    list(&gateway, resource, query).await
+) -> Result<Response, Response> {
+    let query = uri.query().unwrap_or_default();
+    asking.may(of_list(core(&group), &version, &plural, query)).await?;
+    let listed = async {
+        let resource = exact(&gateway, &group, &version, &plural).await?;
+        list(&gateway, resource, query).await
+    };
+    listed.await.map_err(Refusal::into_response)
 }
 
 async fn cluster_object(
     State(gateway): State<Endpoint>,
+    asking: Asking,
     Names((group, version, plural, name)): Names<(String, String, String, String)>,
     RawQuery(query): RawQuery,
-) -> Result<Response, Refusal> {
-    let resource = exact(&gateway, &group, &version, &plural).await?;
-    if resource.namespaced {
-        return Err(Refusal::bad_request(format!(
-            "{plural} live in namespaces: ask for /{group}/{version}/{plural}/NAMESPACE/{name}, or for /{group}/{version}/{plural}?namespace={name}"
-        )));
-    }
-    one(&gateway, resource, "", &name, query).await
+) -> Result<Response, Response> {
+    asking.may(of_get(&group, &version, &plural, ("", &name))).await?;
+    let got = async {
+        let resource = exact(&gateway, &group, &version, &plural).await?;
+        if resource.namespaced {
+            return Err(Refusal::bad_request(format!(
+                "{plural} live in namespaces: ask for /{group}/{version}/{plural}/NAMESPACE/{name}, or for /{group}/{version}/{plural}?namespace={name}"
+            )));
+        }
+        one(&gateway, resource, "", &name, query).await
+    };
+    got.await.map_err(Refusal::into_response)
 }
 
 async fn namespaced_object(
     State(gateway): State<Endpoint>,
+    asking: Asking,
     Names((group, version, plural, namespace, name)): Names<(
         String,
         String,
@@ -107,14 +164,60 @@ async fn namespaced_object(
         String,
     )>,
     RawQuery(query): RawQuery,
-) -> Result<Response, Refusal> {
-    let resource = exact(&gateway, &group, &version, &plural).await?;
-    if !resource.namespaced {
-        return Err(Refusal::bad_request(format!(
-            "{plural} do not live in namespaces: ask for /{group}/{version}/{plural}/{name}"
-        )));
-    }
-    one(&gateway, resource, &namespace, &name, query).await
+) -> Result<Response, Response> {
+    asking.may(of_get(&group, &version, &plural, (&namespace, &name))).await?;
+    let got = async {
+        let resource = exact(&gateway, &group, &version, &plural).await?;
+        if !resource.namespaced {
+            return Err(Refusal::bad_request(format!(
+                "{plural} do not live in namespaces: ask for /{group}/{version}/{plural}/{name}"
+            )));
+        }
+        one(&gateway, resource, &namespace, &name, query).await
+    };
+    got.await.map_err(Refusal::into_response)
+}
+
+/// What a list reads, in the words of the API.
+fn of_list(group: &str, version: &str, plural: &str, query: &str) -> Attributes {
+    // What cannot be read is refused later, and selects nothing.
+    let ListQuery { labels, fields, namespace, .. } = ListQuery::parse(query).unwrap_or_default();
+    let name = fields.required_value("metadata.name").unwrap_or_default().to_owned();
+    Attributes::Resource(Box::new(ResourceAttributes {
+        verb: "list".into(),
+        group: group.to_owned(),
+        version: version.to_owned(),
+        resource: plural.to_owned(),
+        namespace: namespace.unwrap_or_default(),
+        name,
+        fields,
+        labels,
+        ..ResourceAttributes::default()
+    }))
+}
+
+/// What the read of an object reads, in the words of the API.
+fn of_get(
+    group: &str,
+    version: &str,
+    plural: &str,
+    (namespace, name): (&str, &str),
+) -> Attributes {
+    let group = core(group);
+    let is_namespace = group.is_empty() && plural == "namespaces";
+    Attributes::Resource(Box::new(ResourceAttributes {
+        verb: "get".into(),
+        group: group.to_owned(),
+        version: version.to_owned(),
+        resource: plural.to_owned(),
+        namespace: if is_namespace { name } else { namespace }.to_owned(),
+        name: name.to_owned(),
+        ..ResourceAttributes::default()
+    }))
+}
+
+fn core(group: &str) -> &str {
+    if group == "core" { "" } else { group }
 }
 
 async fn exact(
@@ -123,7 +226,7 @@ async fn exact(
     version: &str,
     plural: &str,
 ) -> Result<Resource, Refusal> {
-    let group = if group == "core" { "" } else { group };
+    let group = core(group);
     gateway.inner.catalog.resource(|discovery| discovery.require(group, version, plural)).await
 }
 
@@ -153,10 +256,9 @@ async fn one(
 async fn list(
     gateway: &Endpoint,
     resource: Resource,
-    query: Option<String>,
+    query: &str,
 ) -> Result<Response, Refusal> {
-    let query =
-        ListQuery::parse(query.as_deref().unwrap_or_default()).map_err(Refusal::bad_request)?;
+    let query = ListQuery::parse(query).map_err(Refusal::bad_request)?;
     if query.namespace.is_some() && !resource.namespaced {
         let message = format!(
             "{} do not live in namespaces; leave out namespace=",

@@ -22,6 +22,7 @@ use tower::Service as _;
 
 use super::stall::{Opening, StallGuard};
 use super::{Limits, Slot};
+use crate::access::Peer;
 
 /// The largest head of a request, and what HTTP/1.1 buffers in each direction.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
@@ -103,7 +104,7 @@ impl Server {
     {
         let stream = StallGuard::new(stream, self.limits.write_stall);
         let Some(acceptor) = &self.tls else {
-            return self.http1(stream, slot, &stop).await;
+            return self.http1(stream, (slot, None), &stop).await;
         };
         // In a box of its own, since its state is large and short-lived.
         let handshake = acceptor.accept_with(stream, |tls| tls.set_buffer_limit(Some(TLS_BUFFER)));
@@ -113,28 +114,38 @@ impl Server {
             () = stop.cancelled() => return,
         };
         let Ok(Ok(stream)) = stream else { return };
-        match stream.get_ref().1.alpn_protocol() {
-            Some(b"h2") => self.http2(stream, slot, &stop).await,
-            _ => self.http1(stream, slot, &stop).await,
+        let session = stream.get_ref().1;
+        let peer = session.peer_certificates().map(Peer::new);
+        match session.alpn_protocol() {
+            Some(b"h2") => self.http2(stream, (slot, peer), &stop).await,
+            _ => self.http1(stream, (slot, peer), &stop).await,
         }
     }
 
-    async fn http1<S>(&self, stream: S, slot: Slot, stop: &CancellationToken)
-    where
+    async fn http1<S>(
+        &self,
+        stream: S,
+        (slot, peer): (Slot, Option<Peer>),
+        stop: &CancellationToken,
+    ) where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let service = Service { router: self.router.clone(), slot };
+        let service = Service { router: self.router.clone(), slot, peer };
         let connection = self.http1.serve_connection(TokioIo::new(stream), service);
         let connection = Box::pin(connection.with_upgrades());
         drive(connection, http1::UpgradeableConnection::graceful_shutdown, stop).await;
     }
 
-    async fn http2<S>(&self, stream: S, slot: Slot, stop: &CancellationToken)
-    where
+    async fn http2<S>(
+        &self,
+        stream: S,
+        (slot, peer): (Slot, Option<Peer>),
+        stop: &CancellationToken,
+    ) where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let stream = Opening::new(stream, PREFACE_BYTES, self.limits.request_head);
-        let service = Service { router: self.router.clone(), slot };
+        let service = Service { router: self.router.clone(), slot, peer };
         let connection = Box::pin(self.http2.serve_connection(TokioIo::new(stream), service));
         drive(connection, http2::Connection::graceful_shutdown, stop).await;
     }
@@ -158,6 +169,8 @@ async fn drive<C: Future>(
 struct Service {
     router: Router,
     slot: Slot,
+    /// The certificate that the client has shown.
+    peer: Option<Peer>,
 }
 
 impl hyper::service::Service<Request<Incoming>> for Service {
@@ -167,6 +180,9 @@ impl hyper::service::Service<Request<Incoming>> for Service {
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
         request.extensions_mut().insert(self.slot.clone());
+        if let Some(peer) = &self.peer {
+            request.extensions_mut().insert(peer.clone());
+        }
         self.router.clone().call(request.map(Body::new))
     }
 }

@@ -1,0 +1,71 @@
+//! A permission that was given, and how it is lost.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_serve::Status;
+use tokio::time::Instant;
+
+use super::Control;
+use super::attributes::Attributes;
+use super::credentials::Presented;
+use super::reviews::Refused;
+
+/// How long until a permission is reviewed again, at the least and at the most. With the 10 s that
+/// an answer is believed here, and the 10 s that an API server believes a token, a watch ends within
+/// 70 s.
+const REVIEW_AFTER: (Duration, Duration) = (Duration::from_secs(40), Duration::from_secs(50));
+/// The same after a review that failed.
+const REVIEW_AGAIN: (Duration, Duration) = (Duration::from_secs(4), Duration::from_secs(6));
+/// How long reviews may fail before the permission is lost.
+const MAX_FAILING: Duration = Duration::from_secs(120);
+
+/// What a caller was allowed: in the extensions of requests for Kubernetes' paths where access is
+/// controlled.
+#[derive(Clone)]
+pub(crate) struct Permission {
+    pub(super) control: Control,
+    pub(super) presented: Presented,
+    pub(super) attributes: Arc<Attributes>,
+}
+
+impl Permission {
+    /// Resolves when the caller or the permission is gone, or nobody has been able to say for two
+    /// minutes: with what the caller is told.
+    ///
+    /// # Cancel safety
+    /// Dropping it ends the reviews.
+    pub(crate) async fn lost(self) -> Box<Status> {
+        let mut wait = REVIEW_AFTER;
+        let mut failing_since = None;
+        loop {
+            let (least, most) = wait;
+            tokio::time::sleep(least + (most - least).mul_f64(fastrand::f64())).await;
+            match self.review().await {
+                Ok(()) => (wait, failing_since) = (REVIEW_AFTER, None),
+                Err(refused @ Refused::Unknown(_)) => {
+                    let since = *failing_since.get_or_insert_with(Instant::now);
+                    if since.elapsed() >= MAX_FAILING {
+                        return Box::new(refused.status());
+                    }
+                    wait = REVIEW_AGAIN;
+                }
+                Err(refused @ (Refused::Unauthenticated | Refused::Forbidden(_))) => {
+                    return Box::new(refused.status());
+                }
+            }
+        }
+    }
+
+    async fn review(&self) -> Result<(), Refused> {
+        let caller = self.control.authenticate(&self.presented).await?;
+        self.control.check(&caller.identity, &self.attributes).await
+    }
+}
+
+impl fmt::Debug for Permission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Permission").field("attributes", &self.attributes).finish_non_exhaustive()
+    }
+}
