@@ -293,9 +293,7 @@ impl Endpoint {
                 .route(&format!("/{segment}/{{*rest}}"), any(answer));
         }
         let guarded = Guarded { endpoint: self.clone(), access };
-        router
-            .layer(middleware::from_fn_with_state(guarded, guard::guard))
-            .with_state(self.clone())
+        router.layer(middleware::from_fn_with_state(guarded, guard::guard)).with_state(self.clone())
     }
 }
 

@@ -13,9 +13,9 @@ pub struct Options {
     pub allow: Vec<String>,
     /// Host names by which the endpoint may be addressed, besides loopback ones. Default: none.
     pub allowed_hosts: Vec<String>,
-    /// Whether the API paths are answered on an address that other machines reach. There is no
-    /// authentication yet: everyone there would read what the account of the endpoint may read.
-    /// Default: no.
+    /// Whether there is no access control: everybody who reaches the address reads what the account
+    /// of the endpoint may read, over TLS too. Without it nothing is answered on an address that
+    /// other machines reach and that has no TLS. Default: no.
     pub unprotected_api: bool,
     /// Resources that are held from the start and never let go. Default: none.
     pub cache: Vec<String>,

@@ -1,5 +1,6 @@
 //! The endpoint against the test kit.
 
+mod access;
 mod api;
 mod bounds;
 mod gateway;

@@ -169,8 +169,8 @@ impl Tls {
             Some(_) => config.with_client_cert_verifier(ClientCa::asking(&self.files.provider)),
             None => config.with_no_client_auth(),
         };
-        let mut config = config
-            .with_cert_resolver(Arc::clone(&self.current) as Arc<dyn ResolvesServerCert>);
+        let mut config =
+            config.with_cert_resolver(Arc::clone(&self.current) as Arc<dyn ResolvesServerCert>);
         config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
         // No state here for resumed sessions, only tickets, whose keys change every few hours. A
         // ticket also acknowledges the end of the handshake: without it a client that does not set
@@ -185,9 +185,8 @@ impl Tls {
     pub(crate) async fn reload(&self, changed: impl Fn(&Result<(), TlsError>)) {
         let certificate = async {
             let files = Arc::clone(&self.files);
-            let store = |read: Read| {
-                self.files.parse(&read).map(|it| self.current.0.store(Arc::new(it)))
-            };
+            let store =
+                |read: Read| self.files.parse(&read).map(|it| self.current.0.store(Arc::new(it)));
             let read = move || files.read();
             read_again(read, Read::fingerprint, self.fingerprint, store, &changed).await;
         };

@@ -161,17 +161,22 @@ pub struct ServeArgs {
     /// Host names by which this may be addressed, and whose pages may ask, besides loopback ones.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub allowed_hosts: Vec<String>,
-    /// Answer Kubernetes' own paths on an address that is not loopback, too. There is no
-    /// authentication: everybody who reaches it reads what your account may read.
+    /// Switch access control off: everybody who reaches the address reads what your account may
+    /// read. Without it nothing is answered on an address that is not loopback and has no TLS.
     #[arg(long)]
     pub unprotected_api: bool,
-    /// Speak TLS with this certificate, in PEM, followed by those of its issuers. The files are read
-    /// again when they change.
+    /// Speak TLS with this certificate, in PEM, followed by those of its issuers, and answer callers
+    /// what the API server allows them: your account must be allowed what system:auth-delegator
+    /// allows. The files are read again when they change.
     #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
     pub tls_cert_file: Option<PathBuf>,
     /// The private key of the certificate, in PEM, not encrypted.
     #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
     pub tls_private_key_file: Option<PathBuf>,
+    /// Know callers by certificates of these authorities, in PEM, too: the common name is the user,
+    /// the organizations are the groups.
+    #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
+    pub client_ca_file: Option<PathBuf>,
     /// Resources to hold from the start to the end, such as pods,nodes. Others are held from the
     /// first list or watch of them on.
     #[arg(long, value_name = "RESOURCES", value_delimiter = ',')]

@@ -26,17 +26,27 @@ pub(crate) async fn serve(
         }
     }
     let tls = match (&args.tls_cert_file, &args.tls_private_key_file) {
-        (Some(cert_file), Some(key_file)) => Some(Tls::load(cert_file, key_file)?),
+        (Some(cert_file), Some(key_file)) => {
+            let tls = Tls::load(cert_file, key_file)?;
+            Some(match &args.client_ca_file {
+                Some(ca_file) => tls.with_client_ca(ca_file)?,
+                None => tls,
+            })
+        }
         _ => None,
     };
     let listener = TcpListener::bind(args.addr).await.with_context(|| {
         format!("cannot listen on {}; choose another address with --addr", args.addr)
     })?;
     let address = listener.local_addr()?;
-    if is_exposed(address.ip()) {
-        io.say(format_args!(
+    match (is_exposed(address.ip()), &tls) {
+        (true, _) if args.unprotected_api => io.say(format_args!(
             "warning: {address} can be reached from other machines: whoever does reads what you may read. Name the hosts that may be used with --allowed-hosts"
-        ));
+        )),
+        (true, None) => io.say(format_args!(
+            "warning: {address} can be reached from other machines, and without TLS nobody can say who asks: everything is refused. Serve with --tls-cert-file and --tls-private-key-file"
+        )),
+        (true, Some(_)) | (false, _) => {}
     }
     let options = Options {
         namespace: only_namespace,

@@ -125,8 +125,14 @@ impl Attributes {
         match self {
             Self::Path { path, verb } => size_of::<Self>() + path.len() + verb.len(),
             Self::Resource(it) => {
-                let texts =
-                    [&it.group, &it.version, &it.resource, &it.subresource, &it.namespace, &it.name];
+                let texts = [
+                    &it.group,
+                    &it.version,
+                    &it.resource,
+                    &it.subresource,
+                    &it.namespace,
+                    &it.name,
+                ];
                 let fields = it.fields.requirements().iter();
                 let fields = fields.map(|it| 80 + it.field().len() + it.value().len());
                 let labels = it.labels.requirements().iter().map(|it| {

@@ -127,8 +127,7 @@ fn identity_of(certificate: &CertificateDer<'_>) -> Option<Identity> {
     }
     let digest = digest::digest(&digest::SHA256, certificate);
     let hex: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    let extra =
-        BTreeMap::from([(CREDENTIAL_ID.to_owned(), vec![format!("X509SHA256={hex}")])]);
+    let extra = BTreeMap::from([(CREDENTIAL_ID.to_owned(), vec![format!("X509SHA256={hex}")])]);
     Some(Identity { user, groups, uid, extra })
 }
 

@@ -87,15 +87,18 @@ mod tests {
 
     #[test]
     fn headers_of_a_proxy_are_no_credentials() {
-        let forged =
-            [("x-remote-user", "admin"), ("x-remote-group", "system:masters"), ("x-forwarded-user", "a")];
+        let forged = [
+            ("x-remote-user", "admin"),
+            ("x-remote-group", "system:masters"),
+            ("x-forwarded-user", "a"),
+        ];
         assert_eq!(token(&forged), None);
     }
 
     #[test]
     fn tokens_of_websocket_clients_are_read() {
         let upgrade = [("upgrade", "websocket"), ("connection", "Upgrade")];
-        let with = |protocols| {
+        let with = |protocols: &str| {
             let protocols = [("sec-websocket-protocol", protocols)];
             token(&[&upgrade[..], &protocols].concat())
         };

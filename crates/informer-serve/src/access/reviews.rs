@@ -138,8 +138,7 @@ impl Reviews {
         if caller.is_privileged() {
             return Ok(());
         }
-        let question =
-            Question { caller: Arc::clone(caller), attributes: Arc::clone(attributes) };
+        let question = Question { caller: Arc::clone(caller), attributes: Arc::clone(attributes) };
         let decision = self.access.get(&question, || {
             let (upstream, question) = (self.upstream.clone(), question.clone());
             async move {

@@ -197,12 +197,7 @@ fn of_list(group: &str, version: &str, plural: &str, query: &str) -> Attributes 
 }
 
 /// What the read of an object reads, in the words of the API.
-fn of_get(
-    group: &str,
-    version: &str,
-    plural: &str,
-    (namespace, name): (&str, &str),
-) -> Attributes {
+fn of_get(group: &str, version: &str, plural: &str, (namespace, name): (&str, &str)) -> Attributes {
     let group = core(group);
     let is_namespace = group.is_empty() && plural == "namespaces";
     Attributes::Resource(Box::new(ResourceAttributes {
@@ -253,11 +248,7 @@ async fn one(
     Ok(response)
 }
 
-async fn list(
-    gateway: &Endpoint,
-    resource: Resource,
-    query: &str,
-) -> Result<Response, Refusal> {
+async fn list(gateway: &Endpoint, resource: Resource, query: &str) -> Result<Response, Refusal> {
     let query = ListQuery::parse(query).map_err(Refusal::bad_request)?;
     if query.namespace.is_some() && !resource.namespaced {
         let message = format!(

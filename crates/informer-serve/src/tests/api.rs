@@ -260,7 +260,7 @@ async fn secrets_and_what_is_not_allowed_stay_hidden_by_whatever_path() {
 }
 
 #[tokio::test]
-async fn an_address_that_others_reach_has_no_api_unless_that_is_wanted() {
+async fn an_address_that_others_reach_answers_nothing_without_tls_unless_that_is_wanted() {
     let server = server().await;
     for (unprotected_api, code) in [(false, "403 Forbidden"), (true, "200 OK")] {
         let options = Options { unprotected_api, ..Options::default() };
@@ -272,7 +272,9 @@ async fn an_address_that_others_reach_has_no_api_unless_that_is_wanted() {
             tokio::spawn(
                 async move { endpoint.serve(listener, async { drop(stopped.await) }).await },
             );
-        for (path, code) in [("/api/v1/pods", code), ("/version", code), ("/pods", "200 OK")] {
+        let paths = ["/api/v1/pods", "/version", "/pods", "/core/v1/pods", "/metrics", "/"];
+        let paths = paths.map(|path| (path, code)).into_iter().chain([("/livez", "200 OK")]);
+        for (path, code) in paths {
             let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
             let head =
                 format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");

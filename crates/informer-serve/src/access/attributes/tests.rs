@@ -79,7 +79,11 @@ fn attributes_are_those_that_kube_apiserver_derives() {
         ("GET", "/api/v1/pods?fieldSelector=metadata.name!=b", "list /v1 - pods/ -"),
         ("GET", "/api/v1/pods?fieldSelector=metadata.name=..", "list /v1 - pods/ -"),
         ("GET", "/api/v1/pods?fieldSelector=metadata.name=a/b", "list /v1 - pods/ -"),
-        ("GET", "/api/v1/pods?fieldSelector=x=y&fieldSelector=metadata.name=b", "list /v1 - pods/ -"),
+        (
+            "GET",
+            "/api/v1/pods?fieldSelector=x=y&fieldSelector=metadata.name=b",
+            "list /v1 - pods/ -",
+        ),
         ("GET", "/api/v1/pods?fieldSelector=metadata.name=b&labelSelector=(", "list /v1 - pods/ -"),
         (
             "DELETE",

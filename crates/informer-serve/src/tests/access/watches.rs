@@ -1,0 +1,142 @@
+//! Watches outlive no permission.
+
+use std::time::Duration;
+
+use axum::body::BodyDataStream;
+use futures_util::StreamExt;
+use tokio::time::Instant;
+
+use super::*;
+
+const WATCH: &str = "/api/v1/namespaces/shop/pods?watch=1&resourceVersion=0";
+
+fn watch_pods() -> Value {
+    json!({"verb": "watch", "version": "v1", "resource": "pods", "namespace": "shop"})
+}
+
+impl Controlled {
+    async fn watch(&self, token: &str, path: &str) -> BodyDataStream {
+        let mut asked = request(Method::GET, "localhost", path);
+        let bearer = format!("Bearer {token}").parse().unwrap();
+        asked.headers_mut().insert("authorization", bearer);
+        let response = self.router().oneshot(asked).await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        response.into_body().into_data_stream()
+    }
+}
+
+/// How long a watch goes on, and the last event.
+async fn end(watch: BodyDataStream) -> (Duration, Value) {
+    let started = Instant::now();
+    let chunks: Vec<_> = watch.map(Result::unwrap).collect().await;
+    let text = String::from_utf8(chunks.concat()).unwrap();
+    let last = text.lines().last().map(|it| serde_json::from_str(it).unwrap());
+    (started.elapsed(), last.unwrap_or_default())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_ends_when_the_permission_is_taken_away() {
+    let it = Controlled::start().await;
+    it.judge.allows("alice", watch_pods());
+    let watch = it.watch("alice-token", WATCH).await;
+    it.judge.forbids("alice", &watch_pods());
+    let (after, last) = end(watch).await;
+    assert!(after <= Duration::from_secs(60), "{after:?}");
+    assert_eq!(last["type"], "ERROR");
+    assert_eq!(last["object"]["code"], 403);
+    assert_eq!(
+        last["object"]["message"],
+        r#"pods is forbidden: User "alice" cannot watch resource "pods" in API group "" in the namespace "shop""#
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_ends_when_the_token_is_gone_or_somebody_elses() {
+    let it = Controlled::start().await;
+    it.judge.allows("alice", watch_pods());
+    let watch = it.watch("alice-token", WATCH).await;
+    it.judge.forgets("alice-token");
+    let (after, last) = end(watch).await;
+    assert!(after <= Duration::from_secs(60), "{after:?}");
+    assert_eq!((&last["type"], &last["object"]["code"]), (&json!("ERROR"), &json!(401)));
+
+    it.judge.knows("alice-token", "alice", &[]);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let watch = it.watch("alice-token", WATCH).await;
+    it.judge.knows("alice-token", "mallory", &[]);
+    let (_, last) = end(watch).await;
+    assert!(last["object"]["message"].as_str().unwrap().contains(r#"User "mallory""#), "{last}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_busy_watch_ends_too() {
+    let it = Controlled::start().await;
+    it.judge.allows("alice", watch_pods());
+    let watch = it.watch("alice-token", WATCH).await;
+    it.judge.forbids("alice", &watch_pods());
+    let cluster = it.server.cluster().clone();
+    let busy = tokio::spawn(async move {
+        for number in 0.. {
+            cluster.create(&pod("shop", &format!("busy-{number}"), "busy", "node-1")).unwrap();
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    });
+    let (after, last) = end(watch).await;
+    busy.abort();
+    assert!(after <= Duration::from_secs(60), "{after:?}");
+    assert_eq!(last["object"]["code"], 403);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_equal_watches_ask_once() {
+    let it = Controlled::start().await;
+    it.judge.allows("alice", watch_pods());
+    let mut watches = Vec::new();
+    for _ in 0..1000 {
+        let watch = it.watch("alice-token", WATCH).await;
+        watches.push(tokio::spawn(end(watch)));
+    }
+    let asked = |it: &Controlled| it.judge.tokens().len() + it.judge.accesses().len();
+    assert_eq!(asked(&it), 2);
+    tokio::time::sleep(Duration::from_secs(55)).await;
+    // One round of reviews is spread over ten seconds, for which an answer lasts.
+    assert!((4..=6).contains(&asked(&it)), "{}", asked(&it));
+    it.judge.forbids("alice", &watch_pods());
+    for watch in watches {
+        assert_eq!(watch.await.unwrap().1["object"]["code"], 403);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_outlives_failing_reviews_by_two_minutes() {
+    let it = Controlled::start().await;
+    it.judge.allows("alice", watch_pods());
+    let watch = it.watch("alice-token", WATCH).await;
+    it.judge.is_away(true);
+    let (after, last) = end(watch).await;
+    assert!((160..=180).contains(&after.as_secs()), "{after:?}");
+    assert_eq!((&last["type"], &last["object"]["code"]), (&json!("ERROR"), &json!(503)));
+
+    it.judge.is_away(false);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let watch = tokio::spawn(end(it.watch("alice-token", WATCH).await));
+    it.judge.is_away(true);
+    tokio::time::sleep(Duration::from_secs(140)).await;
+    it.judge.is_away(false);
+    tokio::time::sleep(Duration::from_secs(200)).await;
+    assert!(!watch.is_finished(), "the reviews went on in time");
+    watch.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_the_api_server_answers_ends_with_the_permission_too() {
+    let mut it = Controlled::start().await;
+    let options = Options { strict: vec!["pods".to_owned()], ..Options::default() };
+    it.endpoint = Endpoint::new(it.judge.client(&it.server), options);
+    it.judge.allows("alice", watch_pods());
+    let watch = it.watch("alice-token", WATCH).await;
+    it.judge.forbids("alice", &watch_pods());
+    let (after, last) = end(watch).await;
+    assert!(after <= Duration::from_secs(60), "{after:?}");
+    assert_eq!((&last["type"], &last["object"]["code"]), (&json!("ERROR"), &json!(403)));
+}
