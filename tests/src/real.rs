@@ -4,8 +4,9 @@
 //! stdin and ends them all, and their folder, when stdin closes: whatever kills the test process,
 //! nothing stays behind.
 //!
-//! Three users exist: `admin` may do everything, `viewer` may get, list and watch Pods in namespace
-//! `default`, `nobody` may do nothing. No controllers, scheduler or kubelet run: what a Deployment
+//! Four users exist: `admin` may do everything, `viewer` may get, list and watch Pods in namespace
+//! `default`, `nobody` may do nothing, and neither may `certified`, who has a client certificate
+//! and is in group `team`. No controllers, scheduler or kubelet run: what a Deployment
 //! would create, the test creates, and it writes status itself.
 //!
 //! What to know of its history: the API server answers watches from a cache that starts anew with
@@ -94,7 +95,7 @@ impl RealCluster {
         std::env::var(SWITCH).is_ok_and(|value| value == "1")
     }
 
-    /// The kubeconfig, with contexts `admin` (the current one), `viewer` and `nobody`.
+    /// The kubeconfig, with contexts `admin` (the current one), `viewer`, `nobody` and `certified`.
     #[must_use]
     pub fn kubeconfig_path(&self) -> PathBuf {
         self.folder.join("kubeconfig")
@@ -104,6 +105,19 @@ impl RealCluster {
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// The certificate and the private key of the API server, which are good for `127.0.0.1`.
+    #[must_use]
+    pub fn server_certificate(&self) -> (PathBuf, PathBuf) {
+        let certificates = self.folder.join("certs");
+        (certificates.join("apiserver.crt"), certificates.join("apiserver.key"))
+    }
+
+    /// The authority of the client certificates.
+    #[must_use]
+    pub fn client_ca(&self) -> PathBuf {
+        self.folder.join("client-ca.crt")
     }
 
     /// Where etcd listens, for whoever writes past the API server: `http://127.0.0.1:PORT`.

@@ -1,6 +1,7 @@
 //! `kubectl informer serve` before a real API server, and its clients that nobody here wrote: the
 //! answers are the API server's, and kubectl, client-go and kube-rs run on it.
 
+mod access;
 mod client_go;
 mod differential;
 mod endpoint;

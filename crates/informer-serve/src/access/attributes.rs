@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use http::Method;
 use informer::selector::Operator;
 use informer::{FieldSelector, LabelSelector};
-use k8s_serve::{ResourcePath, Route, Status, Verb};
+use k8s_serve::{Parameters, ResourcePath, Route, Status, Verb};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
@@ -211,8 +211,9 @@ fn of_resource(method: &Method, path: &ResourcePath, query: &str) -> ResourceAtt
     let fields = first("fieldSelector").parse::<FieldSelector>();
     let labels = first("labelSelector").parse::<LabelSelector>();
     // A query that cannot be read as a whole names no object.
-    if let (Ok(fields), Ok(_)) = (&fields, &labels)
-        && verb != "deletecollection"
+    if verb != "deletecollection"
+        && Parameters::parse(query).is_ok()
+        && let Ok(fields) = &fields
         && let Some(name) = fields.required_value("metadata.name")
         && is_segment(name)
     {

@@ -85,6 +85,7 @@ fn attributes_are_those_that_kube_apiserver_derives() {
             "list /v1 - pods/ -",
         ),
         ("GET", "/api/v1/pods?fieldSelector=metadata.name=b&labelSelector=(", "list /v1 - pods/ -"),
+        ("GET", "/api/v1/pods?fieldSelector=metadata.name=b&limit=x", "list /v1 - pods/ -"),
         (
             "DELETE",
             "/api/v1/namespaces/a/pods?fieldSelector=metadata.name=b",
