@@ -60,9 +60,7 @@ impl Access {
     /// If nobody can say.
     pub(crate) async fn asker(&self, parts: &Parts) -> Result<Asker, Refused> {
         match self {
-            Self::Own | Self::Refused => {
-                Ok(Asker { caller: Arc::new(Caller::own()), control: None })
-            }
+            Self::Own | Self::Refused => Ok(Asker { caller: Caller::own(), control: None }),
             Self::Controlled(control) => {
                 let presented = Presented::of(&parts.headers, &parts.extensions);
                 let caller = Arc::new(control.authenticate(&presented).await?);

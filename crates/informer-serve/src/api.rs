@@ -79,7 +79,7 @@ pub(crate) async fn answer(endpoint: &Endpoint, request: Request) -> Response {
         let refusal = Refusal::bad_request("a segment of the path is no name of an object");
         return refused(refusal, &parts.headers).response;
     }
-    let own = Arc::new(Caller::own());
+    let own = Caller::own();
     let caller = parts.extensions.get::<Arc<Caller>>().unwrap_or(&own);
     let permission = parts.extensions.get::<Permission>();
     let (mut verb, mut resource) = ("other", String::new());

@@ -182,3 +182,6 @@ impl fmt::Debug for ClientCa {
         f.debug_struct("ClientCa").finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

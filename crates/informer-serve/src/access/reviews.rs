@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 use super::answers::{Answers, Bounds, Fresh, TooMany};
 use super::attributes::Attributes;
@@ -28,7 +29,9 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const BOUNDS: Bounds = Bounds { entries: 4096, bytes: 16 << 20, asking: 1024 };
 /// How many reviews are under way at a time.
 const MAX_CONCURRENT: usize = 64;
-/// What kube-apiserver takes as a token. Longer ones are not sent to it.
+/// How often a warning about reviews that fail is logged, at the most.
+const WARN_INTERVAL: Duration = Duration::from_secs(10);
+/// Longer tokens are nobody's, and are not sent to the API server.
 const MAX_TOKEN_BYTES: usize = 16 * 1024;
 
 const TOKEN_REVIEWS: &str = "tokenreviews.authentication.k8s.io";
@@ -50,6 +53,7 @@ struct Upstream {
     places: Arc<Semaphore>,
     /// What the API server does not let the endpoint ask.
     missing: Arc<Mutex<BTreeMap<&'static str, String>>>,
+    warned: Arc<Mutex<Option<Instant>>>,
 }
 
 /// Why a caller is not answered.
@@ -88,6 +92,7 @@ impl Reviews {
             client,
             places: Arc::new(Semaphore::new(MAX_CONCURRENT)),
             missing: Arc::default(),
+            warned: Arc::default(),
         };
         Self {
             upstream,
@@ -275,9 +280,18 @@ impl Upstream {
             }
         };
         answer.map_err(|message| {
-            tracing::warn!(resource, "callers cannot be looked up: {message}");
+            self.warn(&message);
             Failure(message)
         })
+    }
+
+    /// Says why callers cannot be looked up, and not again for each of them.
+    fn warn(&self, message: &str) {
+        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        if warned.is_none_or(|it| it.elapsed() >= WARN_INTERVAL) {
+            *warned = Some(Instant::now());
+            tracing::warn!("callers cannot be looked up: {message}");
+        }
     }
 
     fn missing(&self) -> MutexGuard<'_, BTreeMap<&'static str, String>> {
