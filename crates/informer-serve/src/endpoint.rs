@@ -111,7 +111,7 @@ impl Endpoint {
     /// At most [`Options::max_connections`] are served at a time. One that does not send the whole
     /// head of a request within 30 s is closed, as is one that reads nothing for 30 s of what is
     /// sent. On an address that is not loopback everything but the health paths is refused, unless
-    /// [`Options::unprotected_api`] is set.
+    /// [`Options::unprotected_api`] is set; see [`serve_tls`](Self::serve_tls).
     ///
     /// # Cancel safety
     /// Dropping the future stops serving; the informers stop with the last handle of the endpoint.

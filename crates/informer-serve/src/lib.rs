@@ -24,10 +24,30 @@
 //! | reviews of one's own rights (`kubectl auth can-i`) | the API server |
 //! | all other writes, `exec`, `attach`, `portforward`, `proxy`, upgraded connections but for watches over WebSocket, impersonation | nobody: 403 |
 //!
-//! What is passed on is asked with the account of the endpoint's client, and a reader of the
-//! endpoint reads what this account may read. It therefore belongs on loopback, checks the `Host`
-//! and `Origin` headers, and answers only for what [`Options::allow`] names: Secrets never unless
-//! named.
+//! Only what [`Options::allow`] names is answered: Secrets never unless named.
+//!
+//! # Who may read
+//! | address | who |
+//! |---|---|
+//! | loopback, plain HTTP | every program of this machine, what the endpoint's account may read; the `Host` and `Origin` headers are checked |
+//! | any, TLS | callers with a bearer token, or a certificate of [`Tls::with_client_ca`]: what the API server allows them |
+//! | any other, plain HTTP | nobody |
+//!
+//! Over TLS a request is answered if kube-apiserver would answer it to the same caller. A
+//! `TokenReview` tells who that is, a `SubjectAccessReview` whether they may: for verb, group,
+//! version, resource, subresource, namespace, name and selectors as kube-apiserver derives them, or
+//! for the path. Short paths are reviewed as the list or get that they are; `/metrics` and `/` as
+//! paths. `/livez`, `/readyz` and `/healthz` need no credentials, members of `system:masters` no
+//! review. Who is not known gets 401, who may not 403, in the API server's words, before anything is
+//! started or looked up.
+//!
+//! Answers are believed for 10 s. Open watches are reviewed every 40 to 50 s, and end with a 403 or
+//! 401 event within 70 s after the right or the token is taken away. While the API server does not
+//! answer reviews, requests are answered 503 once the 10 s are over, and open watches go on for two
+//! to three minutes.
+//!
+//! The endpoint's own account must be allowed to create `tokenreviews` and `subjectaccessreviews`:
+//! bind the ClusterRole `system:auth-delegator` to it.
 //!
 //! # How fresh
 //! `resourceVersion=""` is answered from the cache, with the version that it stands for. A version

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::{HeaderMap, header};
 use k8s_serve::{ResourcePath, Status, Verb};
+use serde_json::{Value, json};
 
 use crate::requests::names;
 
@@ -14,7 +15,8 @@ const ANONYMOUS: &str = "system:anonymous";
 /// Who may do what on a server; a cheap handle.
 ///
 /// At first everyone may do everything. Once a token is [added](Self::add_token), requests need
-/// one. What is not [denied](Self::deny) is allowed.
+/// one. What is not [denied](Self::deny) is allowed. Reviews of tokens and of access that are
+/// created on the server are answered by the same rules.
 ///
 /// # Examples
 /// ```
@@ -43,6 +45,16 @@ struct Denial {
     user: String,
     verb: Option<Verb>,
     resource: String,
+}
+
+impl Rules {
+    fn denies(&self, user: &str, verb: &str, path: &ResourcePath) -> bool {
+        self.denials.iter().any(|denial| {
+            denial.user == user
+                && denial.verb.is_none_or(|denied| denied.as_str() == verb)
+                && (denial.resource == "*" || names(path, &denial.resource))
+        })
+    }
 }
 
 impl Auth {
@@ -104,13 +116,7 @@ impl Auth {
 
     /// Whether a user may do this, or 403.
     pub(crate) fn check(&self, user: &str, verb: Verb, path: &ResourcePath) -> Result<(), Status> {
-        let rules = self.lock();
-        let denied = rules.denials.iter().any(|denial| {
-            denial.user == user
-                && denial.verb.is_none_or(|denied| denied == verb)
-                && (denial.resource == "*" || names(path, &denial.resource))
-        });
-        if !denied {
+        if !self.lock().denies(user, verb.as_str(), path) {
             return Ok(());
         }
         let mut name = path.resource.clone();
@@ -134,6 +140,44 @@ impl Auth {
         status.details.kind.clone_from(&path.resource);
         status.details.name = path.name.clone().unwrap_or_default();
         Err(status)
+    }
+
+    /// The answer to a review, if the path is that of one: the review with its status.
+    pub(crate) fn review(&self, path: &ResourcePath, review: &[u8]) -> Option<Value> {
+        let rules = self.lock();
+        let mut review: Value = match (path.group.as_str(), path.resource.as_str()) {
+            ("authentication.k8s.io", "tokenreviews")
+            | ("authorization.k8s.io", "subjectaccessreviews") => {
+                serde_json::from_slice(review).ok()?
+            }
+            _ => return None,
+        };
+        let spec = &review["spec"];
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let status = if path.resource == "tokenreviews" {
+            match rules.users.get(&text(&spec["token"])) {
+                Some(user) => json!({
+                    "authenticated": true,
+                    "user": { "username": user, "groups": ["system:authenticated"] },
+                }),
+                None => json!({ "error": "invalid bearer token" }),
+            }
+        } else {
+            let of = &spec["resourceAttributes"];
+            let some = |value: &Value| Some(text(value)).filter(|it| !it.is_empty());
+            let asked = ResourcePath {
+                group: text(&of["group"]),
+                version: text(&of["version"]),
+                namespace: some(&of["namespace"]),
+                resource: text(&of["resource"]),
+                name: some(&of["name"]),
+                subresource: some(&of["subresource"]),
+            };
+            let denied = rules.denies(&text(&spec["user"]), &text(&of["verb"]), &asked);
+            json!({ "allowed": !denied })
+        };
+        review["status"] = status;
+        Some(review)
     }
 
     fn lock(&self) -> MutexGuard<'_, Rules> {

@@ -287,6 +287,37 @@ async fn tokens_expire_and_users_are_denied() {
 }
 
 #[tokio::test]
+async fn reviews_are_answered_by_the_same_rules() {
+    let server = server().await;
+    server.auth().add_token("own", "endpoint");
+    server.auth().add_token("secret", "alice");
+    server.auth().deny("alice", Verb::List, "deployments.apps");
+    let client = server.client_for("own").unwrap();
+    let review = async |path: &str, spec: Value| {
+        let body = serde_json::to_vec(&json!({ "spec": spec })).unwrap();
+        let request = http::Request::post(path).header("content-type", "application/json");
+        client.request::<Value>(request.body(body).unwrap()).await.unwrap()["status"].take()
+    };
+    let tokens = "/apis/authentication.k8s.io/v1/tokenreviews";
+    let user = json!({ "username": "alice", "groups": ["system:authenticated"] });
+    assert_eq!(
+        review(tokens, json!({ "token": "secret" })).await,
+        json!({ "authenticated": true, "user": user })
+    );
+    server.auth().revoke_token("secret");
+    assert!(review(tokens, json!({ "token": "secret" })).await["authenticated"].is_null());
+    let access = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+    for (user, verb, allowed) in
+        [("alice", "list", false), ("alice", "get", true), ("bob", "list", true)]
+    {
+        let of =
+            json!({ "verb": verb, "group": "apps", "version": "v1", "resource": "deployments" });
+        let status = review(access, json!({ "user": user, "resourceAttributes": of })).await;
+        assert_eq!(status, json!({ "allowed": allowed }), "{user} {verb}");
+    }
+}
+
+#[tokio::test]
 async fn a_restored_backup_takes_versions_back() {
     let server = server().await;
     let cluster = server.cluster();

@@ -100,6 +100,17 @@ async fn a_watch_that_cannot_go_on_says_so_in_the_last_event() {
 }
 
 #[tokio::test]
+async fn changes_do_not_keep_a_watch_open_that_is_refused() {
+    let change = Change { version: 8, before: None, after: Some(object("b", 8, "web")) };
+    let end = Some(End::Refused(Status::new(403, "Forbidden", "no longer")));
+    let backend = Fixed { changes: vec![change], end, ..silent() };
+    let mut lines = watch(backend, "resourceVersion=7").await;
+    let event: Value = serde_json::from_str(&lines.line().await.unwrap()).unwrap();
+    assert_eq!(event["type"], "ERROR");
+    assert_eq!(lines.line().await, None);
+}
+
+#[tokio::test]
 async fn objects_enter_and_leave_a_selection() {
     let (web, other) = (object("a", 8, "web"), object("a", 9, "other"));
     let back = object("a", 10, "web");

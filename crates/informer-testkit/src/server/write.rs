@@ -33,7 +33,11 @@ where
         let known = !matches!(route, Route::Unknown);
         return if known { refuse(&Status::method_not_allowed()) } else { not_found() };
     };
-    let Ok(resource) = core.read.resolve(path).await else { return not_found() };
+    let resource = core.read.resolve(path).await;
+    if resource.is_err() && verb == Verb::Create && path.name.is_none() {
+        return review(core, path, body).await;
+    }
+    let Ok(resource) = resource else { return not_found() };
     let part = match path.subresource.as_deref() {
         None => Part::Main,
         Some("status") if resource.has_status && matches!(verb, Verb::Update | Verb::Patch) => {
@@ -58,6 +62,22 @@ where
     write(core, &target, path, verb, &parts.headers, query, &body)
         .await
         .unwrap_or_else(|status| refuse(&status))
+}
+
+/// Answers a review of a token or of access; there is nothing else to create.
+async fn review<B>(core: &Core, path: &ResourcePath, body: B) -> Response<Body>
+where
+    B: http_body::Body + Send,
+    B::Data: Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let Ok(body) = Limited::new(body, BODY_LIMIT).collect().await else { return not_found() };
+    let Some(review) = core.auth.review(path, &body.to_bytes()) else { return not_found() };
+    let mut response = Response::new(Body::full(review.to_string().into()));
+    *response.status_mut() = http::StatusCode::CREATED;
+    let json = http::HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    response
 }
 
 async fn write(
