@@ -201,7 +201,7 @@ impl Tls {
                 let file = file.clone();
                 move || file.read()
             };
-            read_again(read, |it| hash(it), fingerprint, store, &changed).await;
+            read_again(read, hash, fingerprint, store, &changed).await;
         };
         tokio::join!(certificate, client_ca);
     }
