@@ -1,4 +1,19 @@
-//! What the API server itself answers: requests passed on with the endpoint's own account.
+//! What the API server itself answers: requests passed on with the endpoint's own account, or with
+//! the caller's token ([`Forwarder`]).
+
+mod headers;
+mod tap;
+#[cfg(test)]
+mod tests;
+mod upgrade;
+mod upstream;
+mod version;
+mod writes;
+
+pub(crate) use upgrade::requested as requested_upgrade;
+pub(crate) use upstream::{Forward, Forwarder};
+pub use upstream::{Upstream, UpstreamError};
+pub(crate) use writes::{Kind, Writes};
 
 use std::time::Duration;
 

@@ -125,6 +125,7 @@ mod tls;
 mod unheld;
 
 pub use endpoint::{Endpoint, is_exposed};
+pub use forward::{Upstream, UpstreamError};
 pub use object::Object;
 pub use options::Options;
 pub use tls::{Tls, TlsError, TlsFile};

@@ -1,0 +1,133 @@
+//! Which headers are passed on between a caller and the API server.
+
+use http::header::{
+    AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, FORWARDED, HOST, PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION, SET_COOKIE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, VIA,
+};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use secrecy::{ExposeSecret, SecretString};
+
+/// What concerns one connection, and no other (RFC 9110, 7.6.1).
+const OF_ONE_HOP: [HeaderName; 9] = [
+    CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION,
+    TE,
+    TRAILER,
+    TRANSFER_ENCODING,
+    UPGRADE,
+];
+
+/// What else is not passed on of requests: where they came to and on which way, and credentials.
+/// The length is that of the body, which is sent as it comes.
+const OF_THIS_REQUEST: [HeaderName; 7] =
+    [AUTHORIZATION, CONTENT_LENGTH, COOKIE, EXPECT, FORWARDED, HOST, VIA];
+
+/// What a front proxy says of a caller. Nothing here is one.
+const OF_PROXIES: [&str; 3] = ["x-forwarded-", "x-remote-", "x-real-ip"];
+
+/// The headers of a request as the API server gets them.
+///
+/// # Errors
+/// When no header can hold the token.
+pub(super) fn of_request(
+    headers: &HeaderMap,
+    token: &SecretString,
+) -> Result<HeaderMap, http::header::InvalidHeaderValue> {
+    let mut passed = end_to_end(headers, |name| {
+        OF_THIS_REQUEST.contains(name) || OF_PROXIES.iter().any(|it| name.as_str().starts_with(it))
+    });
+    let mut bearer = HeaderValue::try_from(format!("Bearer {}", token.expose_secret()))?;
+    bearer.set_sensitive(true);
+    passed.insert(AUTHORIZATION, bearer);
+    Ok(passed)
+}
+
+/// The headers of an answer as the caller gets them.
+pub(super) fn of_answer(headers: &HeaderMap) -> HeaderMap {
+    end_to_end(headers, |name| *name == SET_COOKIE)
+}
+
+/// All headers but those of one connection, and those that are unwanted.
+fn end_to_end(headers: &HeaderMap, is_unwanted: impl Fn(&HeaderName) -> bool) -> HeaderMap {
+    let named: Vec<_> = headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|it| it.to_str().ok())
+        .flat_map(|it| it.split(','))
+        .map(|it| it.trim().to_ascii_lowercase())
+        .collect();
+    let mut passed = HeaderMap::with_capacity(headers.len());
+    for (name, value) in headers {
+        let is_of_one_hop = OF_ONE_HOP.contains(name) || named.iter().any(|it| name == it.as_str());
+        if !is_of_one_hop && !is_unwanted(name) {
+            passed.append(name, value.clone());
+        }
+    }
+    passed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_passes_that_names_another_caller_or_concerns_one_connection() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("authorization", "Bearer other"),
+            ("cookie", "a=b"),
+            ("connection", "close, X-Hop"),
+            ("x-hop", "1"),
+            ("keep-alive", "1"),
+            ("te", "trailers"),
+            ("transfer-encoding", "chunked"),
+            ("content-length", "7"),
+            ("upgrade", "SPDY/3.1"),
+            ("host", "evil.example"),
+            ("expect", "100-continue"),
+            ("forwarded", "for=1"),
+            ("x-forwarded-for", "1"),
+            ("x-forwarded-host", "1"),
+            ("x-remote-user", "admin"),
+            ("x-remote-group", "system:masters"),
+            ("x-remote-extra-scopes", "all"),
+            ("x-real-ip", "1"),
+            ("accept", "application/json"),
+            ("content-type", "application/json"),
+            ("impersonate-user", "jane"),
+            ("user-agent", "kubectl"),
+        ] {
+            headers.append(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        let passed = of_request(&headers, &"mine".into()).unwrap();
+        let mut names: Vec<_> = passed.keys().map(HeaderName::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(
+            names,
+            ["accept", "authorization", "content-type", "impersonate-user", "user-agent"]
+        );
+        assert_eq!(passed.get_all(AUTHORIZATION).iter().collect::<Vec<_>>(), ["Bearer mine"]);
+        assert!(!format!("{passed:?}").contains("mine"));
+        assert!(of_request(&headers, &"a\r\nb".into()).is_err());
+    }
+
+    #[test]
+    fn warnings_pass_to_the_caller_and_cookies_do_not() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("warning", "299 - \"old\""),
+            ("warning", "299 - \"older\""),
+            ("set-cookie", "a=b"),
+            ("content-length", "5"),
+            ("audit-id", "x"),
+        ] {
+            headers.append(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        let passed = of_answer(&headers);
+        assert_eq!(passed.get_all("warning").iter().count(), 2);
+        assert!(!passed.contains_key("set-cookie") && passed.contains_key("content-length"));
+    }
+}

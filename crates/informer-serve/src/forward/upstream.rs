@@ -1,0 +1,325 @@
+//! The API server as callers reach it: with their own tokens, and nothing of the endpoint's.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::Response;
+use http::header::{CONNECTION, UPGRADE};
+use http::uri::PathAndQuery;
+use http::{HeaderValue, Method, Request, StatusCode, Uri, Version};
+use hyper::body::Incoming;
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::{Client, Error};
+use hyper_util::rt::TokioExecutor;
+use kube::Config;
+use kube::client::ConfigExt;
+use kube::config::AuthInfo;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+use secrecy::SecretString;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+
+use super::tap::Tap;
+use super::version::VersionScan;
+use super::writes::Telling;
+use super::{headers, upgrade};
+use crate::listen::Slot;
+use crate::refusal::Refusal;
+
+/// How long a connection to the API server may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a connection is kept for the next request. API servers close idle ones later.
+const POOL_IDLE: Duration = Duration::from_secs(30);
+/// How long the API server may take to begin an answer; its own limit is 60 s, and its words come
+/// first.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(70);
+
+/// The API server for requests that are passed on with the caller's own token.
+///
+/// It is reached as a [`Config`] says, but for the account in it: no client certificate, no token.
+#[derive(Clone)]
+pub struct Upstream {
+    base: Uri,
+    client: Client<HttpsConnector<HttpConnector>, Body>,
+}
+
+/// Why an [`Upstream`] cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum UpstreamError {
+    /// The API server is behind a proxy.
+    #[error("requests of callers cannot be passed on through the proxy of the configuration")]
+    Proxy,
+    /// What the configuration says of TLS cannot be used.
+    #[error("cannot set up TLS to the API server: {0}")]
+    Tls(#[source] Box<kube::Error>),
+}
+
+/// What is forwarded with callers' tokens: how much at a time, and what it did.
+pub(crate) struct Forwarder {
+    upstream: Option<Upstream>,
+    permits: Arc<Semaphore>,
+    counted: Counted,
+    stop: CancellationToken,
+}
+
+/// What is counted.
+#[derive(Clone, Default)]
+struct Counted {
+    in_flight: Gauge<i64, AtomicI64>,
+    upgraded: Gauge<i64, AtomicI64>,
+    refused: Counter<u64, AtomicU64>,
+}
+
+/// One request to forward.
+pub(crate) struct Forward {
+    pub(crate) request: Request<Body>,
+    /// The path as it was understood, and the query.
+    pub(crate) path: String,
+    /// Whether it lasts as long as the caller wants: a watch, a log that is followed.
+    pub(crate) is_long: bool,
+    /// Takes note of the version that the answer names.
+    pub(crate) telling: Option<Telling>,
+}
+
+/// Counted for as long as it lives.
+pub(super) struct InFlight {
+    gauge: Gauge<i64, AtomicI64>,
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Upstream {
+    /// The API server of a configuration, without the account in it.
+    ///
+    /// # Errors
+    /// If TLS cannot be set up as it says, or it names a proxy.
+    pub fn of(config: &Config) -> Result<Self, UpstreamError> {
+        if config.proxy_url.is_some() {
+            return Err(UpstreamError::Proxy);
+        }
+        // A client certificate would come before any token of a caller.
+        let mut config = config.clone();
+        config.auth_info = AuthInfo::default();
+        let mut connector = HttpConnector::new();
+        connector.enforce_http(false);
+        connector.set_nodelay(true);
+        connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        connector.set_keepalive(Some(POOL_IDLE));
+        let connector = config
+            .rustls_https_connector_with_connector(connector)
+            .map_err(|error| UpstreamError::Tls(Box::new(error)))?;
+        // HTTP/1.1, which upgrades need.
+        let client = Client::builder(TokioExecutor::new())
+            .pool_idle_timeout(POOL_IDLE)
+            .pool_timer(hyper_util::rt::TokioTimer::new())
+            .build(connector);
+        Ok(Self { base: config.cluster_url, client })
+    }
+
+    /// The URL of a path of the API server.
+    fn url(&self, path: &str) -> Option<Uri> {
+        let mut parts = self.base.clone().into_parts();
+        let prefix = self.base.path().trim_end_matches('/');
+        parts.path_and_query = Some(PathAndQuery::try_from(format!("{prefix}{path}")).ok()?);
+        Uri::from_parts(parts).ok()
+    }
+}
+
+impl fmt::Debug for Upstream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Upstream").field("url", &self.base).finish_non_exhaustive()
+    }
+}
+
+impl Forwarder {
+    /// At most `max_forwarded` requests are in flight, not counting those that last.
+    pub(crate) fn new(
+        upstream: Option<Upstream>,
+        max_forwarded: usize,
+        stop: CancellationToken,
+    ) -> Self {
+        let permits = Arc::new(Semaphore::new(max_forwarded.min(Semaphore::MAX_PERMITS)));
+        Self { upstream, permits, counted: Counted::default(), stop }
+    }
+
+    pub(crate) fn register(&self, registry: &mut Registry) {
+        let Counted { in_flight, upgraded, refused } = self.counted.clone();
+        let help = "Requests passed on with their callers' tokens, and not answered yet";
+        registry.register("serve_forwarded_in_flight", help, in_flight);
+        let help = "Connections of exec, attach and port-forward that are open";
+        registry.register("serve_upgraded_connections", help, upgraded);
+        let help = "Requests refused because too many are passed on already";
+        registry.register("serve_forwarded_refused", help, refused);
+    }
+
+    /// Sends a request to the API server with the caller's token, and passes on the answer.
+    ///
+    /// # Errors
+    /// If there is no answer, or the request cannot be passed on.
+    pub(crate) async fn forward(
+        &self,
+        forward: Forward,
+        token: &SecretString,
+    ) -> Result<Response, Refusal> {
+        let Forward { mut request, path, is_long, mut telling } = forward;
+        let mut refuse = |refusal| {
+            if let Some(telling) = &mut telling {
+                telling.changed_nothing();
+            }
+            Err(refusal)
+        };
+        let Some(upstream) = &self.upstream else {
+            return refuse(Refusal::forbidden(
+                "nothing is passed on for callers here: ask the API server itself",
+            ));
+        };
+        let protocol = upgrade::requested(request.headers()).cloned();
+        let is_long = is_long || protocol.is_some();
+        let Some(in_flight) = self.begin(is_long, protocol.is_some()) else {
+            self.counted.refused.inc();
+            let message =
+                "too many requests are being passed on to the API server, try again later";
+            let mut refusal = Refusal::new(StatusCode::TOO_MANY_REQUESTS, message);
+            refusal.retry_after = Some(1);
+            return refuse(refusal);
+        };
+        let upgraded = match protocol.as_ref().map(|_| upgrade::take(&mut request)).transpose() {
+            Ok(upgraded) => upgraded,
+            Err(refusal) => return refuse(refusal),
+        };
+        let slot = request.extensions().get::<Slot>().cloned();
+        let method = request.method().clone();
+        let request = match prepare(upstream, request, &path, token, protocol) {
+            Ok(request) => request,
+            Err(refusal) => return refuse(refusal),
+        };
+        let answer = match send(upstream, request, is_long).await {
+            Ok(answer) => answer,
+            Err(unanswered) => {
+                if unanswered.was_not_sent {
+                    return refuse(unanswered.refusal);
+                }
+                return Err(lost(&method, unanswered.refusal));
+            }
+        };
+        if let (StatusCode::SWITCHING_PROTOCOLS, Some(caller)) = (answer.status(), upgraded) {
+            let stop = self.stop.clone();
+            return Ok(upgrade::join(caller, answer, stop, (slot, in_flight)));
+        }
+        let (parts, body) = answer.into_parts();
+        // A refusal changed nothing. What became of a write that failed otherwise is not known.
+        if parts.status.is_client_error()
+            && let Some(telling) = &mut telling
+        {
+            telling.changed_nothing();
+        }
+        let watched = telling
+            .filter(|_| !parts.status.is_client_error())
+            .map(|telling| (VersionScan::of(&parts.headers), telling));
+        let mut response = Response::new(Body::new(Tap::new(body, watched, in_flight)));
+        *response.status_mut() = parts.status;
+        *response.headers_mut() = headers::of_answer(&parts.headers);
+        Ok(response)
+    }
+
+    pub(super) fn begin(&self, is_long: bool, is_upgrade: bool) -> Option<InFlight> {
+        let permit = match is_long {
+            true => None,
+            false => Some(Arc::clone(&self.permits).try_acquire_owned().ok()?),
+        };
+        let Counted { in_flight, upgraded, .. } = &self.counted;
+        let gauge = if is_upgrade { upgraded } else { in_flight }.clone();
+        gauge.inc();
+        Some(InFlight { gauge, _permit: permit })
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.gauge.dec();
+    }
+}
+
+/// The request as the API server gets it.
+fn prepare(
+    upstream: &Upstream,
+    request: Request<Body>,
+    path: &str,
+    token: &SecretString,
+    protocol: Option<HeaderValue>,
+) -> Result<Request<Body>, Refusal> {
+    let bad = |message| Refusal::bad_request(message);
+    let (parts, body) = request.into_parts();
+    let mut passed = Request::new(body);
+    *passed.method_mut() = parts.method;
+    *passed.version_mut() = Version::HTTP_11;
+    *passed.uri_mut() =
+        upstream.url(path).ok_or_else(|| bad("the path or query is no part of a URL"))?;
+    *passed.headers_mut() = headers::of_request(&parts.headers, token)
+        .map_err(|_| bad("the bearer token cannot be passed on"))?;
+    if let Some(protocol) = protocol {
+        passed.headers_mut().insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+        passed.headers_mut().insert(UPGRADE, protocol);
+    }
+    Ok(passed)
+}
+
+/// A request without an answer.
+struct Unanswered {
+    refusal: Refusal,
+    was_not_sent: bool,
+}
+
+async fn send(
+    upstream: &Upstream,
+    request: Request<Body>,
+    is_long: bool,
+) -> Result<http::Response<Incoming>, Unanswered> {
+    let sending = upstream.client.request(request);
+    let answered = match is_long {
+        true => Ok(sending.await),
+        false => tokio::time::timeout(HEAD_TIMEOUT, sending).await,
+    };
+    match answered {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(error)) => Err(Unanswered {
+            was_not_sent: error.is_connect(),
+            refusal: Refusal::unavailable(format!(
+                "the API server does not answer: {}",
+                innermost(&error)
+            )),
+        }),
+        Err(_) => Err(Unanswered {
+            was_not_sent: false,
+            refusal: Refusal::unavailable(format!(
+                "the API server does not answer: nothing came within {} s",
+                HEAD_TIMEOUT.as_secs()
+            )),
+        }),
+    }
+}
+
+/// The refusal of a request whose answer was lost. A write may have happened, and must not be
+/// repeated unseen: clients do that wherever they are told when to try again.
+fn lost(method: &Method, refusal: Refusal) -> Refusal {
+    if method.is_safe() {
+        return refusal;
+    }
+    let message = format!("{}; it is not known whether the request took effect", refusal.message);
+    Refusal::new(StatusCode::GATEWAY_TIMEOUT, message)
+}
+
+/// What an error comes from, without the addresses around it.
+fn innermost(error: &Error) -> String {
+    let mut error: &dyn std::error::Error = error;
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    error.to_string()
+}

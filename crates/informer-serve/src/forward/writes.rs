@@ -1,0 +1,171 @@
+//! What forwarded requests tell about the versions that the API server has reached, so that the
+//! next read of a caller shows its last write.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use informer::Resource;
+
+use crate::collection::Collection;
+use crate::collections::Collections;
+
+/// The forwarded writes that reads must wait for, by resource.
+pub(crate) struct Writes {
+    collections: Arc<Collections>,
+    pending: Mutex<HashMap<Resource, Pending>>,
+}
+
+/// What the collection of a resource does not show yet, as far as its own floor does not say it.
+#[derive(Debug, Default)]
+struct Pending {
+    /// The highest version that was named while the resource was not held.
+    floor: u64,
+    unnamed: Option<Unnamed>,
+    /// Counts the writes without a version.
+    count: u64,
+}
+
+/// A write whose answer named no version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unnamed {
+    /// No later version is known.
+    Open,
+    /// A list that was asked for later had this version.
+    Before(u64),
+}
+
+/// Watches over one forwarded request, and takes note of what it told. A write that is dropped
+/// without an answer may have happened.
+pub(crate) struct Telling {
+    writes: Arc<Writes>,
+    resource: Resource,
+    kind: Kind,
+    /// Of the store's history, when the request was sent; `None` if the resource was not held.
+    epoch: Option<u64>,
+    /// How many writes without a version there were then.
+    count: u64,
+    is_settled: bool,
+}
+
+/// What a forwarded request can tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A write: its version is that of an object after it.
+    Write,
+    /// A list of the newest state: its version is no lower than that of any earlier write.
+    NewestList,
+    /// Another read.
+    Read,
+}
+
+impl Writes {
+    pub(crate) fn new(collections: Arc<Collections>) -> Arc<Self> {
+        Arc::new(Self { collections, pending: Mutex::default() })
+    }
+
+    /// Begins to watch over a request about a resource.
+    pub(crate) fn telling(self: &Arc<Self>, resource: &Resource, kind: Kind) -> Telling {
+        let count = lock(&self.pending).get(resource).map_or(0, |it| it.count);
+        Telling {
+            writes: Arc::clone(self),
+            resource: resource.clone(),
+            kind,
+            epoch: self.held(resource).map(|it| it.epoch()),
+            count,
+            is_settled: false,
+        }
+    }
+
+    /// Whether a read of the newest state must be forwarded, because a write without a version may
+    /// be missing in the collection. Also hands over to the collection what was told before it was
+    /// held.
+    pub(crate) fn must_forward(&self, collection: &Arc<Collection>, refresh: Duration) -> bool {
+        let mut all = lock(&self.pending);
+        let Some(pending) = all.get_mut(&collection.own) else { return false };
+        collection.history.raise_floor(std::mem::take(&mut pending.floor));
+        match pending.unnamed {
+            None => false,
+            Some(Unnamed::Open) => true,
+            Some(Unnamed::Before(version)) => {
+                let history = &collection.history;
+                // A floor that was forgotten was of another history.
+                if history.version() >= version || history.floor() < version {
+                    pending.unnamed = None;
+                    return false;
+                }
+                drop(all);
+                collection.catch_up(refresh);
+                true
+            }
+        }
+    }
+
+    fn held(&self, resource: &Resource) -> Option<Arc<Collection>> {
+        self.collections.now().into_iter().find(|it| it.own == *resource && !it.has_ended())
+    }
+
+    fn named(&self, telling: &Telling, version: u64) {
+        let held = self.held(&telling.resource);
+        match &held {
+            // Versions of another history do not compare.
+            Some(collection) if telling.epoch.is_some_and(|it| it != collection.epoch()) => return,
+            Some(collection) => collection.history.raise_floor(version),
+            None => {}
+        }
+        let mut all = lock(&self.pending);
+        if held.is_none() {
+            let pending = all.entry(telling.resource.clone()).or_default();
+            pending.floor = pending.floor.max(version);
+        }
+        if telling.kind == Kind::NewestList
+            && let Some(pending) = all.get_mut(&telling.resource)
+            && pending.unnamed == Some(Unnamed::Open)
+            && pending.count == telling.count
+        {
+            pending.unnamed = Some(Unnamed::Before(version));
+        }
+    }
+
+    fn unnamed(&self, resource: &Resource) {
+        let mut all = lock(&self.pending);
+        let pending = all.entry(resource.clone()).or_default();
+        pending.count += 1;
+        pending.unnamed = Some(Unnamed::Open);
+    }
+}
+
+impl Telling {
+    /// The body names this version.
+    pub(super) fn named(&mut self, version: u64) {
+        self.is_settled = true;
+        self.writes.named(self, version);
+    }
+
+    /// The request changed nothing: it was refused, or not sent.
+    pub(super) fn changed_nothing(&mut self) {
+        self.is_settled = true;
+    }
+}
+
+impl Drop for Telling {
+    fn drop(&mut self) {
+        if !self.is_settled && self.kind == Kind::Write {
+            self.writes.unnamed(&self.resource);
+        }
+    }
+}
+
+impl fmt::Debug for Telling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Telling")
+            .field("resource", &self.resource)
+            .field("kind", &self.kind)
+            .finish_non_exhaustive()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
