@@ -25,10 +25,11 @@ use crate::collection::Collection;
 use crate::collections::{REFRESH_DEADLINE, Unready};
 use crate::definition::described;
 use crate::endpoint::{Endpoint, Inner};
-use crate::forward::forward;
+use crate::forward::{forward, is_impersonated, is_long, may_be_cached, relay, telling};
 use crate::listen::Slot;
 use crate::metrics::Origin;
 use crate::options::Options;
+use crate::per_user::OpenWatch;
 use crate::refusal::Refusal;
 use crate::sockets;
 
@@ -63,18 +64,23 @@ struct Asked<'a> {
     caller: &'a Caller,
     /// What the caller was allowed, where that is controlled.
     permission: Option<&'a Permission>,
+    parts: &'a Parts,
 }
 
 /// Answers a request for one of Kubernetes' paths.
 pub(crate) async fn answer(endpoint: &Endpoint, request: Request) -> Response {
     let inner = &*endpoint.inner;
     let (mut parts, body) = request.into_parts();
-    let socket = match websocket::is_requested(&parts.headers) {
+    let route = Route::parse(parts.uri.path());
+    let query = parts.uri.query().unwrap_or_default().to_owned();
+    let query = query.as_str();
+    // Others are upgraded by the API server.
+    let is_watch =
+        matches!(&route, Route::Resource(it) if it.verb(&parts.method, query) == Verb::Watch);
+    let socket = match is_watch && websocket::is_requested(&parts.headers) {
         true => WebSocketUpgrade::from_request_parts(&mut parts, &()).await.ok(),
         false => None,
     };
-    let route = Route::parse(parts.uri.path());
-    let query = parts.uri.query().unwrap_or_default();
     if !is_plain(parts.uri.path()) {
         let refusal = Refusal::bad_request("a segment of the path is no name of an object");
         return refused(refusal, &parts.headers).response;
@@ -82,6 +88,17 @@ pub(crate) async fn answer(endpoint: &Endpoint, request: Request) -> Response {
     let own = Caller::own();
     let caller = parts.extensions.get::<Arc<Caller>>().unwrap_or(&own);
     let permission = parts.extensions.get::<Permission>();
+    let watch = match is_watch && !matches!(caller.credential, Credential::Own) {
+        true => match inner.per_user.open(&caller.user) {
+            Ok(watch) => Some(watch),
+            Err(refusal) => return refused(refusal, &parts.headers).response,
+        },
+        false => None,
+    };
+    let (socket, watch) = match socket {
+        Some(socket) => (Some((socket, watch)), None),
+        None => (None, watch),
+    };
     let (mut verb, mut resource) = ("other", String::new());
     let answered = match &route {
         Route::Resource(path) => {
@@ -91,8 +108,9 @@ pub(crate) async fn answer(endpoint: &Endpoint, request: Request) -> Response {
                 Ok(Found::Served(served)) => {
                     resource = served.info.resource.to_string();
                     let (path, headers) = (path.clone(), &parts.headers);
-                    let asked = Asked { path, verb: of, query, headers, caller, permission };
-                    of_resource(inner, &parts, &asked, &served, (body, socket)).await
+                    let parts = &parts;
+                    let asked = Asked { path, verb: of, query, headers, caller, permission, parts };
+                    of_resource(inner, &asked, &served, (body, socket)).await
                 }
                 Ok(Found::NothingBuiltIn) => {
                     let status = Status::unknown_resource();
@@ -102,16 +120,30 @@ pub(crate) async fn answer(endpoint: &Endpoint, request: Request) -> Response {
                 Err(refusal) => Err(refusal),
             }
         }
-        _ => document(inner, &parts).await,
+        _ => document(inner, &parts, caller).await,
     };
     let Answer { response, origin } =
         answered.unwrap_or_else(|refusal| refused(refusal, &parts.headers));
-    inner.metrics.api_answered(verb, &resource, origin, response)
+    let mut response = inner.metrics.api_answered(verb, &resource, origin, response);
+    response.extensions_mut().insert(origin);
+    match watch {
+        Some(watch) => watch.of(response),
+        None => response,
+    }
 }
+
+/// A watch over WebSocket, and what counts it.
+type Socket = (WebSocketUpgrade, Option<OpenWatch>);
 
 type Answered = Result<Answer, Refusal>;
 
-async fn document(inner: &Inner, parts: &Parts) -> Answered {
+async fn document(inner: &Inner, parts: &Parts, caller: &Caller) -> Answered {
+    if is_impersonated(&parts.headers) {
+        let segments = segments(parts.uri.path());
+        let path = url(segments.iter().map(|it| &**it), parts.uri.query().unwrap_or_default());
+        let response = relay(inner, parts, path, (caller, Body::empty()), (false, None)).await?;
+        return Ok(Answer { response, origin: Origin::Upstream });
+    }
     reads_only(&parts.method, &parts.headers)?;
     if matches!(Route::parse(parts.uri.path()), Route::Unknown | Route::Health)
         && !parts.uri.path().starts_with("/openapi/")
@@ -126,22 +158,22 @@ async fn document(inner: &Inner, parts: &Parts) -> Answered {
 
 async fn of_resource(
     inner: &Inner,
-    parts: &Parts,
     asked: &Asked<'_>,
     served: &Served,
-    (body, socket): (Body, Option<WebSocketUpgrade>),
+    (body, socket): (Body, Option<Socket>),
 ) -> Answered {
-    let Asked { path, verb, .. } = asked;
-    let socket = socket.filter(|_| *verb == Verb::Watch);
+    let Asked { path, verb, parts, .. } = asked;
+    if !asked.is_own() && !(served.is_allowed && may_be_cached(parts, path, socket.is_some())) {
+        return pass_on_as_caller(inner, asked, served, body).await;
+    }
     if parts.method == Method::POST
         && path.name.is_none()
         && REVIEWS.contains(&(&path.group, &path.resource))
     {
-        own_account_only(asked)?;
         let body = to_bytes(body, MAX_REVIEW_BYTES)
             .await
             .map_err(|_| Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "the review is too large"))?;
-        return pass_on(inner, Method::POST, asked, body).await;
+        return pass_on_as_own(inner, Method::POST, asked, body).await;
     }
     if socket.is_none() {
         reads_only(&parts.method, asked.headers)?;
@@ -168,12 +200,13 @@ async fn of_resource(
     };
     let is_whole = path.subresource.is_none();
     if served.is_strict || !is_in_scope || !is_whole || !served.info.can_be_watched() {
-        return pass_on(inner, Method::GET, asked, Bytes::new()).await;
+        return pass_on(inner, asked, served).await;
     }
     let collection = match verb {
         // One object is no reason to hold all of them.
         // Nor to wait for the first list of all.
-        Verb::Get => inner
+        // But a client certificate gets nothing elsewhere.
+        Verb::Get if !matches!(asked.caller.credential, Credential::Certificate) => inner
             .collections
             .held(&served.info.resource)
             .await
@@ -186,12 +219,12 @@ async fn of_resource(
         }
     };
     let Some(collection) = collection else {
-        return pass_on(inner, Method::GET, asked, Bytes::new()).await;
+        return pass_on(inner, asked, served).await;
     };
     match inner.collections.ready(&collection).await {
         Ok(()) => {}
         Err(Unready::Forward(_)) => {
-            return pass_on(inner, Method::GET, asked, Bytes::new()).await;
+            return pass_on(inner, asked, served).await;
         }
         Err(Unready::Listing) => {
             let message = format!("{}: the first list is still coming in", served.info.resource);
@@ -201,18 +234,36 @@ async fn of_resource(
         }
         Err(Unready::Refusal(refusal)) => return Err(refusal),
     }
+    if reads_newest(asked)
+        && socket.is_none()
+        && inner.writes.must_forward(&collection, REFRESH_DEADLINE)
+    {
+        if *verb != Verb::List {
+            inner.writes.find_version(&collection, &inner.client);
+        }
+        return match pass_on(inner, asked, served).await {
+            Err(refusal) if matches!(asked.caller.credential, Credential::Certificate) => {
+                Err(Refusal {
+                    code: StatusCode::SERVICE_UNAVAILABLE,
+                    retry_after: Some(1),
+                    ..refusal
+                })
+            }
+            passed => passed,
+        };
+    }
     let epoch = collection.epoch();
     let response = read(inner, asked, Arc::clone(&collection)).await;
-    if let Some(socket) = socket.filter(|_| response.status().is_success()) {
+    if let Some((socket, watch)) = socket.filter(|_| response.status().is_success()) {
         let slot = parts.extensions.get::<Slot>().cloned();
-        let response = sockets::upgrade(socket, asked.headers, response, slot);
+        let response = sockets::upgrade(socket, asked.headers, response, (slot, watch));
         return Ok(Answer { response, origin: Origin::Cache });
     }
     // What is refused is refused in the API server's own words, or accepted after all: other
     // encodings, other ways of writing selectors. Watches over WebSocket are never passed on.
     let is_refused = [StatusCode::BAD_REQUEST, StatusCode::NOT_ACCEPTABLE];
     if is_refused.contains(&response.status()) && !websocket::is_requested(asked.headers) {
-        let passed = pass_on(inner, Method::GET, asked, Bytes::new()).await;
+        let passed = pass_on(inner, asked, served).await;
         return Ok(passed.unwrap_or_else(|_| from_cache(response)));
     }
     // What the cache has not reached yet, or has no longer, the API server may have.
@@ -220,7 +271,7 @@ async fn of_resource(
         None => Ok(from_cache(response)),
         // The client lists, here, and costs the API server nothing.
         Some(Miss::Expired) if asked.verb == Verb::Watch => Ok(from_cache(response)),
-        Some(miss) => match pass_on(inner, Method::GET, asked, Bytes::new()).await {
+        Some(miss) => match pass_on(inner, asked, served).await {
             Ok(passed) => {
                 // An API server has opened a watch before it looks at the version.
                 let is_reached = asked.verb != Verb::Watch && passed.response.status().is_success();
@@ -261,18 +312,58 @@ async fn read(
     response
 }
 
-/// Lets the API server answer.
-async fn pass_on(inner: &Inner, method: Method, asked: &Asked<'_>, body: Bytes) -> Answered {
+/// Lets the API server answer a read.
+async fn pass_on(inner: &Inner, asked: &Asked<'_>, served: &Served) -> Answered {
     if websocket::is_requested(asked.headers) {
         let message = "this watch is not answered from the cache, and over WebSocket no other is: use plain HTTP, or ask the API server itself";
         return Err(Refusal::forbidden(message));
     }
-    let path = canonical(&asked.path, asked.query);
-    let mut response = forward(&inner.client, method, &path, asked.headers, body).await?;
-    if let Some(permission) = asked.permission.filter(|_| asked.verb == Verb::Watch) {
-        response = until_lost(response, permission.clone());
+    match asked.is_own() {
+        true => pass_on_as_own(inner, Method::GET, asked, Bytes::new()).await,
+        false => pass_on_as_caller(inner, asked, served, Body::empty()).await,
     }
-    Ok(Answer { response, origin: Origin::Upstream })
+}
+
+/// Lets the API server answer the endpoint's own account.
+async fn pass_on_as_own(inner: &Inner, method: Method, asked: &Asked<'_>, body: Bytes) -> Answered {
+    let path = canonical(&asked.path, asked.query);
+    let response = forward(&inner.client, method, &path, asked.headers, body).await?;
+    Ok(Answer { response: asked.until_lost(response), origin: Origin::Upstream })
+}
+
+/// Lets the API server answer the caller.
+async fn pass_on_as_caller(
+    inner: &Inner,
+    asked: &Asked<'_>,
+    served: &Served,
+    body: Body,
+) -> Answered {
+    let Asked { path, verb, query, parts, caller, .. } = asked;
+    let told = telling(&inner.writes, &served.info.resource, path, (&parts.method, *verb, query));
+    let lasting = (is_long(path, *verb, query), told);
+    let to = canonical(path, query);
+    let response = relay(inner, parts, to, (caller, body), lasting).await?;
+    Ok(Answer { response: asked.until_lost(response), origin: Origin::Upstream })
+}
+
+impl Asked<'_> {
+    /// Whether it is answered with what the endpoint's own account may do.
+    fn is_own(&self) -> bool {
+        matches!(self.caller.credential, Credential::Own)
+    }
+
+    /// Ends a watch with the permission for it.
+    fn until_lost(&self, response: Response) -> Response {
+        match self.permission.filter(|_| self.verb == Verb::Watch) {
+            Some(permission) => until_lost(response, permission.clone()),
+            None => response,
+        }
+    }
+}
+
+/// Whether a read asks for the newest state.
+fn reads_newest(asked: &Asked<'_>) -> bool {
+    !has(asked.query, "resourceVersion") && !has(asked.query, "continue")
 }
 
 /// Ends a watch of the API server with the permission: that server would go on.
@@ -303,16 +394,6 @@ fn until_lost(response: Response, permission: Permission) -> Response {
             }
         }))
     })
-}
-
-/// Refuses what would be answered about this endpoint's account, and not about the caller.
-fn own_account_only(asked: &Asked<'_>) -> Result<(), Refusal> {
-    match asked.caller.credential {
-        Credential::Own => Ok(()),
-        Credential::Token(_) | Credential::Certificate => Err(Refusal::forbidden(
-            "reviews of your own rights are not answered here; ask the API server itself",
-        )),
-    }
 }
 
 /// Refuses everything that is no plain read.
@@ -357,7 +438,8 @@ fn canonical(path: &ResourcePath, query: &str) -> String {
     segments.push(version);
     segments.extend(namespace.iter().flat_map(|it| ["namespaces", it]));
     segments.push(resource);
-    segments.extend(name.iter().chain(subresource).map(String::as_str));
+    segments.extend(name.as_deref());
+    segments.extend(subresource.iter().flat_map(|it| it.split('/')));
     url(segments, query)
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::Router;
@@ -16,22 +16,26 @@ use http::header::CONTENT_TYPE;
 use informer::{SharedInformerFactory, Status};
 use kube::Client;
 use prometheus_client::registry::Registry;
+use tokio::io::AsyncWrite;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{Access, Control, Reviews};
 use crate::api;
+use crate::audit::AuditLog;
 use crate::backend::Stopping;
 use crate::catalog::Catalog;
 use crate::collections::Collections;
 use crate::definition::described;
 use crate::documents::Documents;
+use crate::forward::{Forwarder, Upstream, Writes};
 use crate::gateway::{self, Pages};
 use crate::guard::{self, Guarded};
 use crate::listen::{self, Limits};
 use crate::metrics::{self, Metrics};
 use crate::options::Options;
+use crate::per_user::PerUser;
 use crate::refusal::Refusal;
 use crate::tls::{Tls, TlsError};
 
@@ -60,6 +64,10 @@ pub(crate) struct Inner {
     pub(crate) metrics: Metrics,
     pub(crate) stopping: Stopping,
     pub(crate) reviews: Arc<Reviews>,
+    pub(crate) forwarder: Forwarder,
+    pub(crate) writes: Arc<Writes>,
+    pub(crate) per_user: PerUser,
+    pub(crate) audit: OnceLock<AuditLog>,
 }
 
 impl Endpoint {
@@ -90,12 +98,37 @@ impl Endpoint {
             metrics: Metrics::new(Arc::clone(&collections)),
             pages: Pages::new(options.kept_snapshots, options.snapshot_lifetime),
             reviews: Arc::new(Reviews::new(client.clone())),
+            forwarder: Forwarder::new(options.max_forwarded, stopping.token.clone()),
+            per_user: PerUser::new(options.max_watches_per_user),
+            audit: OnceLock::new(),
+            writes: Writes::new(Arc::clone(&collections)),
             client,
             collections,
             stopping,
             options,
         };
         Self { inner: Arc::new(inner) }
+    }
+
+    /// Passes on what is not answered from the cache with the callers' own tokens, where access is
+    /// controlled ([`serve_tls`](Self::serve_tls)). Without it such requests are refused. The first
+    /// call counts.
+    #[must_use]
+    pub fn with_upstream(self, upstream: Upstream) -> Self {
+        self.inner.forwarder.set_upstream(upstream);
+        self
+    }
+
+    /// Writes a line for each answer that the API server does not see, and for each refusal: JSON,
+    /// with the fields of an `Event` of `audit.k8s.io/v1`. When the writer is too slow, lines are
+    /// dropped and counted in `serve_audit_lines_dropped`. The first call counts.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    #[must_use]
+    pub fn with_audit_log(self, writer: impl AsyncWrite + Send + Unpin + 'static) -> Self {
+        drop(self.inner.audit.set(AuditLog::start(writer)));
+        self
     }
 
     /// The routes, to serve them in a program of your own; [`warm`](Self::warm) is left to call at
@@ -263,7 +296,7 @@ impl Endpoint {
 
     /// Adds what `/metrics` shows to a registry of your own.
     pub fn register_metrics(&self, registry: &mut Registry) {
-        self.inner.metrics.register(registry);
+        self.inner.register(registry);
     }
 
     fn certificate_changed(&self, result: &Result<(), TlsError>) {
@@ -297,6 +330,18 @@ impl Endpoint {
     }
 }
 
+impl Inner {
+    /// Adds all metrics to a registry.
+    fn register(&self, registry: &mut Registry) {
+        self.metrics.register(registry);
+        self.forwarder.register(registry);
+        self.per_user.register(registry);
+        if let Some(audit) = self.audit.get() {
+            audit.register(registry);
+        }
+    }
+}
+
 async fn ready(State(endpoint): State<Endpoint>) -> Response {
     let Inner { catalog, collections, stopping, reviews, .. } = &*endpoint.inner;
     let unsynced = || {
@@ -318,7 +363,9 @@ async fn ready(State(endpoint): State<Endpoint>) -> Response {
 }
 
 async fn show_metrics(State(endpoint): State<Endpoint>) -> Response {
-    match endpoint.inner.metrics.encode() {
+    let mut registry = Registry::default();
+    endpoint.inner.register(&mut registry);
+    match metrics::encode(&registry) {
         Ok(text) => ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response(),
         Err(error) => {
             Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response()

@@ -2,6 +2,7 @@
 //! the caller's token ([`Forwarder`]).
 
 mod headers;
+mod relay;
 mod tap;
 #[cfg(test)]
 mod tests;
@@ -10,10 +11,10 @@ mod upstream;
 mod version;
 mod writes;
 
-pub(crate) use upgrade::requested as requested_upgrade;
+pub(crate) use relay::{is_impersonated, is_long, may_be_cached, relay, telling};
 pub(crate) use upstream::{Forward, Forwarder};
 pub use upstream::{Upstream, UpstreamError};
-pub(crate) use writes::{Kind, Writes};
+pub(crate) use writes::{Kind, Telling, Writes};
 
 use std::time::Duration;
 

@@ -10,8 +10,10 @@ use http::header::{HOST, ORIGIN, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use k8s_serve::answer as answers;
 
-use crate::access::{Access, Attributes, Refused};
+use crate::access::{Access, Attributes, Caller, Refused};
+use crate::audit::Audited;
 use crate::endpoint::Endpoint;
+use crate::forward;
 use crate::gateway::MAX_QUERY_BYTES;
 use crate::refusal::Refusal;
 
@@ -38,19 +40,29 @@ pub(crate) async fn guard(
 ) -> Response {
     let Guarded { endpoint, access } = &guarded;
     let inner = &endpoint.inner;
+    let audited = inner.audit.get().filter(|_| !is_probe(&request));
+    let audited = audited.map(|log| (log, Audited::of(&request)));
+    let mut caller = None;
     let response = match check(&request, access, &inner.options.allowed_hosts) {
-        Ok(()) => match admit(access, request).await {
+        Ok(()) => match admit(access, request, &mut caller).await {
             Ok(request) => next.run(request).await,
             Err(refused) => refused,
         },
         Err(refusal) => refusal.into_response(),
     };
     inner.metrics.answered(response.status());
+    if let Some((log, asked)) = audited {
+        log.record(&asked, caller.as_deref(), &response);
+    }
     response
 }
 
 /// Finds out who asks, and whether they may, unless the answer does.
-async fn admit(access: &Access, request: Request) -> Result<Request, Response> {
+async fn admit(
+    access: &Access,
+    request: Request,
+    caller: &mut Option<Arc<Caller>>,
+) -> Result<Request, Response> {
     // Probes say nothing of themselves.
     if is_probe(&request) {
         return Ok(request);
@@ -63,9 +75,11 @@ async fn admit(access: &Access, request: Request) -> Result<Request, Response> {
         Ok(asker) => asker,
         Err(refused) => return Err(refuse(&refused, &parts.headers)),
     };
+    *caller = Some(Arc::clone(asker.caller()));
     let path = parts.uri.path();
     let first = path.split('/').nth(1).unwrap_or_default();
-    if REVIEWED.contains(&first) {
+    let is_impersonated = forward::is_impersonated(&parts.headers);
+    if REVIEWED.contains(&first) && !is_impersonated {
         let query = parts.uri.query().unwrap_or_default();
         match asker.may(Attributes::of_request(&parts.method, path, query)).await {
             Ok(Some(permission)) => drop(parts.extensions.insert(permission)),
@@ -94,6 +108,12 @@ fn exposed() -> Refusal {
     Refusal::forbidden(
         "this address can be reached from other machines, and without TLS nobody can say who asks: serve with --tls-cert-file and --tls-private-key-file, listen on 127.0.0.1, or accept that everybody who reaches this address reads what you may read with --unprotected-api",
     )
+}
+
+/// Whether the API server can be asked instead.
+fn is_forwarded(request: &Request<Body>) -> bool {
+    let first = request.uri().path().split('/').nth(1);
+    matches!(first, Some("api" | "apis" | "openapi" | "version"))
 }
 
 /// Whether it comes from a kubelet: to the address of the Pod. It learns nothing.
@@ -127,7 +147,10 @@ fn check(
         let message = "pages of other hosts may not ask here; open the address itself";
         return Err(Refusal::forbidden(message));
     }
-    not_for_another(request.headers())?;
+    // The API server is asked then, with the caller's token, and knows whether the caller may.
+    if !(is_forwarded(request) && matches!(access, Access::Controlled(_))) {
+        not_for_another(request.headers())?;
+    }
     let is_api = ["/api/", "/apis/"].iter().any(|it| request.uri().path().starts_with(it));
     let longest = if is_api { MAX_API_QUERY_BYTES } else { MAX_QUERY_BYTES };
     if request.uri().query().is_some_and(|it| it.len() > longest) {

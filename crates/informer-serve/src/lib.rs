@@ -102,6 +102,7 @@ struct Readme;
 
 mod access;
 mod api;
+mod audit;
 mod backend;
 mod catalog;
 mod collection;
@@ -117,6 +118,7 @@ mod listen;
 mod metrics;
 mod object;
 mod options;
+mod per_user;
 mod refusal;
 mod sockets;
 #[cfg(test)]

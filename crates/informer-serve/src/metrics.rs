@@ -116,14 +116,13 @@ impl Metrics {
         let bytes = self.bytes.get_or_create_owned(&vec![resource, origin]);
         response.map(|body| Body::new(Metered { body, bytes }))
     }
+}
 
-    pub(crate) fn encode(&self) -> Result<String, fmt::Error> {
-        let mut registry = Registry::default();
-        self.register(&mut registry);
-        let mut text = String::new();
-        prometheus_client::encoding::text::encode(&mut text, &registry)?;
-        Ok(text)
-    }
+/// What `/metrics` answers.
+pub(crate) fn encode(registry: &Registry) -> Result<String, fmt::Error> {
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, registry)?;
+    Ok(text)
 }
 
 impl Origin {

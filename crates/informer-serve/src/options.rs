@@ -51,6 +51,12 @@ pub struct Options {
     pub shutdown_spread: Duration,
     /// How many connections are served at a time. Default: 4096.
     pub max_connections: usize,
+    /// How many requests are forwarded at a time, not counting watches and upgraded connections.
+    /// More are refused with 429. Default: 400.
+    pub max_forwarded: usize,
+    /// How many watches one user may have open where access is controlled. More are refused with
+    /// 429. Default: 1000.
+    pub max_watches_per_user: usize,
 }
 
 impl Options {
@@ -79,6 +85,8 @@ impl Default for Options {
             keep_managed_fields: false,
             shutdown_spread: Duration::from_secs(5),
             max_connections: 4096,
+            max_forwarded: 400,
+            max_watches_per_user: 1000,
         }
     }
 }

@@ -6,17 +6,16 @@ use futures_util::StreamExt;
 use http::HeaderMap;
 use k8s_serve::websocket::{self, Messages};
 
-use crate::listen::Slot;
-
 /// The largest message that is read of a client. It has nothing to say.
 const MAX_MESSAGE_BYTES: usize = 4096;
 
-/// Completes the handshake, and sends the watch. The connection keeps its slot.
+/// Completes the handshake, and sends the watch. What the connection counts for is `kept` until
+/// its end.
 pub(crate) fn upgrade(
     socket: WebSocketUpgrade,
     request: &HeaderMap,
     watch: http::Response<k8s_serve::Body>,
-    slot: Option<Slot>,
+    kept: impl Send + 'static,
 ) -> Response {
     let (agreed, messages) = match websocket::accept(request, watch) {
         Ok(accepted) => accepted,
@@ -25,7 +24,7 @@ pub(crate) fn upgrade(
     let socket = socket.max_message_size(MAX_MESSAGE_BYTES).max_frame_size(MAX_MESSAGE_BYTES);
     let mut response = socket.on_upgrade(async move |socket| {
         send(socket, messages).await;
-        drop(slot);
+        drop(kept);
     });
     for (name, value) in agreed.headers() {
         response.headers_mut().insert(name, value.clone());

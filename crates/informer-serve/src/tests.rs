@@ -5,6 +5,7 @@ mod api;
 mod bounds;
 mod gateway;
 mod held;
+mod raw;
 mod tls;
 mod watch;
 

@@ -26,7 +26,9 @@ fn forwarder(url: &str, max_forwarded: usize) -> Forwarder {
     config.auth_info.token = Some("own".to_owned().into());
     config.auth_info.username = Some("own".to_owned());
     let upstream = Upstream::of(&config).unwrap();
-    Forwarder::new(Some(upstream), max_forwarded, CancellationToken::new())
+    let forwarder = Forwarder::new(max_forwarded, CancellationToken::new());
+    forwarder.set_upstream(upstream);
+    forwarder
 }
 
 fn plain(method: Method, path: &str, body: Body) -> Forward {

@@ -1,8 +1,8 @@
 //! The API server as callers reach it: with their own tokens, and nothing of the endpoint's.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -63,7 +63,7 @@ pub enum UpstreamError {
 
 /// What is forwarded with callers' tokens: how much at a time, and what it did.
 pub(crate) struct Forwarder {
-    upstream: Option<Upstream>,
+    upstream: OnceLock<Upstream>,
     permits: Arc<Semaphore>,
     counted: Counted,
     stop: CancellationToken,
@@ -139,13 +139,14 @@ impl fmt::Debug for Upstream {
 
 impl Forwarder {
     /// At most `max_forwarded` requests are in flight, not counting those that last.
-    pub(crate) fn new(
-        upstream: Option<Upstream>,
-        max_forwarded: usize,
-        stop: CancellationToken,
-    ) -> Self {
+    pub(crate) fn new(max_forwarded: usize, stop: CancellationToken) -> Self {
         let permits = Arc::new(Semaphore::new(max_forwarded.min(Semaphore::MAX_PERMITS)));
-        Self { upstream, permits, counted: Counted::default(), stop }
+        Self { upstream: OnceLock::new(), permits, counted: Counted::default(), stop }
+    }
+
+    /// Sets the server to forward to, unless there is one; before that nothing is forwarded.
+    pub(crate) fn set_upstream(&self, upstream: Upstream) {
+        drop(self.upstream.set(upstream));
     }
 
     pub(crate) fn register(&self, registry: &mut Registry) {
@@ -174,7 +175,7 @@ impl Forwarder {
             }
             Err(refusal)
         };
-        let Some(upstream) = &self.upstream else {
+        let Some(upstream) = self.upstream.get() else {
             return refuse(Refusal::forbidden(
                 "nothing is passed on for callers here: ask the API server itself",
             ));

@@ -6,8 +6,14 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::header::ACCEPT;
+use http::{HeaderMap, HeaderValue, Method};
+use http_body_util::BodyExt;
 use informer::Resource;
+use kube::Client;
 
+use super::version::VersionScan;
 use crate::collection::Collection;
 use crate::collections::Collections;
 
@@ -25,6 +31,8 @@ struct Pending {
     unnamed: Option<Unnamed>,
     /// Counts the writes without a version.
     count: u64,
+    /// Whether a version is being looked for.
+    is_searched: bool,
 }
 
 /// A write whose answer named no version.
@@ -102,6 +110,31 @@ impl Writes {
         }
     }
 
+    /// Finds a version that is no lower than that of any write until now, by a list of one object
+    /// with the endpoint's own account; for readers that do not list.
+    pub(crate) fn find_version(self: &Arc<Self>, collection: &Arc<Collection>, client: &Client) {
+        match lock(&self.pending).get_mut(&collection.own) {
+            Some(pending) if pending.unnamed == Some(Unnamed::Open) && !pending.is_searched => {
+                pending.is_searched = true;
+            }
+            _ => return,
+        }
+        let own = &collection.own;
+        let mut telling = self.telling(own, Kind::NewestList);
+        let namespace = self.collections.namespace().filter(|_| own.namespaced);
+        let path = format!("{}?limit=1", own.path(namespace));
+        let client = client.clone();
+        tokio::spawn(async move {
+            if let Some(version) = first_version(&client, &path).await {
+                telling.named(version);
+            }
+            let mut all = lock(&telling.writes.pending);
+            if let Some(pending) = all.get_mut(&telling.resource) {
+                pending.is_searched = false;
+            }
+        });
+    }
+
     fn held(&self, resource: &Resource) -> Option<Arc<Collection>> {
         self.collections.now().into_iter().find(|it| it.own == *resource && !it.has_ended())
     }
@@ -164,6 +197,21 @@ impl fmt::Debug for Telling {
             .field("kind", &self.kind)
             .finish_non_exhaustive()
     }
+}
+
+/// The version that the answer to a request names.
+async fn first_version(client: &Client, path: &str) -> Option<u64> {
+    let mut accepted = HeaderMap::new();
+    accepted.insert(ACCEPT, HeaderValue::from_static("application/json"));
+    let answer = super::send(client, Method::GET, path, &accepted, Bytes::new()).await.ok()?;
+    let mut scan = VersionScan::of(answer.headers());
+    let mut body = answer.into_body();
+    while let Some(Ok(frame)) = body.frame().await {
+        if let Some(version) = frame.data_ref().and_then(|it| scan.push(it)) {
+            return Some(version);
+        }
+    }
+    None
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -23,6 +23,7 @@ use tower::Service as _;
 use super::stall::{Opening, StallGuard};
 use super::{Limits, Slot};
 use crate::access::Peer;
+use crate::audit::RemoteAddress;
 
 /// The largest head of a request, and what HTTP/1.1 buffers in each direction.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
@@ -86,6 +87,7 @@ impl Server {
         stop: CancellationToken,
     ) {
         tune(&stream);
+        let address = stream.peer_addr().ok().map(RemoteAddress);
         if self.tls.is_some() {
             let limit = self.limits.handshake;
             let is_plain = tokio::select! {
@@ -94,17 +96,21 @@ impl Server {
             };
             let Ok(Ok(false)) = is_plain else { return };
         }
-        self.over(stream, slot, stop).await;
+        self.over(stream, (slot, address), stop).await;
     }
 
     /// Serves a connection that may be any stream of bytes.
-    pub(super) async fn over<S>(&self, stream: S, slot: Slot, stop: CancellationToken)
-    where
+    pub(super) async fn over<S>(
+        &self,
+        stream: S,
+        (slot, address): (Slot, Option<RemoteAddress>),
+        stop: CancellationToken,
+    ) where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let stream = StallGuard::new(stream, self.limits.write_stall);
         let Some(acceptor) = &self.tls else {
-            return self.http1(stream, (slot, None), &stop).await;
+            return self.http1(stream, (slot, None, address), &stop).await;
         };
         // In a box of its own, since its state is large and short-lived.
         let handshake = acceptor.accept_with(stream, |tls| tls.set_buffer_limit(Some(TLS_BUFFER)));
@@ -117,39 +123,34 @@ impl Server {
         let session = stream.get_ref().1;
         let peer = session.peer_certificates().map(Peer::new);
         match session.alpn_protocol() {
-            Some(b"h2") => self.http2(stream, (slot, peer), &stop).await,
-            _ => self.http1(stream, (slot, peer), &stop).await,
+            Some(b"h2") => self.http2(stream, (slot, peer, address), &stop).await,
+            _ => self.http1(stream, (slot, peer, address), &stop).await,
         }
     }
 
-    async fn http1<S>(
-        &self,
-        stream: S,
-        (slot, peer): (Slot, Option<Peer>),
-        stop: &CancellationToken,
-    ) where
+    async fn http1<S>(&self, stream: S, (slot, peer, address): Of, stop: &CancellationToken)
+    where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let service = Service { router: self.router.clone(), slot, peer };
+        let service = Service { router: self.router.clone(), slot, peer, address };
         let connection = self.http1.serve_connection(TokioIo::new(stream), service);
         let connection = Box::pin(connection.with_upgrades());
         drive(connection, http1::UpgradeableConnection::graceful_shutdown, stop).await;
     }
 
-    async fn http2<S>(
-        &self,
-        stream: S,
-        (slot, peer): (Slot, Option<Peer>),
-        stop: &CancellationToken,
-    ) where
+    async fn http2<S>(&self, stream: S, (slot, peer, address): Of, stop: &CancellationToken)
+    where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let stream = Opening::new(stream, PREFACE_BYTES, self.limits.request_head);
-        let service = Service { router: self.router.clone(), slot, peer };
+        let service = Service { router: self.router.clone(), slot, peer, address };
         let connection = Box::pin(self.http2.serve_connection(TokioIo::new(stream), service));
         drive(connection, http2::Connection::graceful_shutdown, stop).await;
     }
 }
+
+/// What is known of a connection.
+type Of = (Slot, Option<Peer>, Option<RemoteAddress>);
 
 /// Polls a connection to its end. Errors are the client's going away, or its taking too long.
 async fn drive<C: Future>(
@@ -171,6 +172,7 @@ struct Service {
     slot: Slot,
     /// The certificate that the client has shown.
     peer: Option<Peer>,
+    address: Option<RemoteAddress>,
 }
 
 impl hyper::service::Service<Request<Incoming>> for Service {
@@ -182,6 +184,9 @@ impl hyper::service::Service<Request<Incoming>> for Service {
         request.extensions_mut().insert(self.slot.clone());
         if let Some(peer) = &self.peer {
             request.extensions_mut().insert(peer.clone());
+        }
+        if let Some(address) = self.address {
+            request.extensions_mut().insert(address);
         }
         self.router.clone().call(request.map(Body::new))
     }

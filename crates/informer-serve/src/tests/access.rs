@@ -1,6 +1,7 @@
 //! Who may read where access is controlled.
 
 mod attacks;
+mod forwarding;
 mod judge;
 mod watches;
 

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use axum::body::Bytes;
-use http::{Request, Response};
+use http::header::AUTHORIZATION;
+use http::{HeaderValue, Request, Response};
 use http_body_util::BodyExt;
 use informer_testkit::TestServer;
 use serde_json::{Value, json};
@@ -34,7 +35,9 @@ impl Judge {
     /// A client of the endpoint.
     pub(super) fn client(&self, server: &TestServer) -> kube::Client {
         let (judge, service) = (self.clone(), server.service());
-        let answer = service_fn(move |request: Request<kube::client::Body>| {
+        let answer = service_fn(move |mut request: Request<kube::client::Body>| {
+            let own = HeaderValue::from_static("Bearer own-token");
+            request.headers_mut().insert(AUTHORIZATION, own);
             let (judge, service) = (judge.clone(), service.clone());
             async move {
                 let kind = match request.uri().path() {

@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use axum::body::BodyDataStream;
 use futures_util::StreamExt;
+use kube::Config;
 use tokio::time::Instant;
 
 use super::*;
+use crate::Upstream;
 
 const WATCH: &str = "/api/v1/namespaces/shop/pods?watch=1&resourceVersion=0";
 
@@ -128,13 +130,16 @@ async fn a_watch_outlives_failing_reviews_by_two_minutes() {
     watch.abort();
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_watch_that_the_api_server_answers_ends_with_the_permission_too() {
     let mut it = Controlled::start().await;
     let options = Options { strict: vec!["pods".to_owned()], ..Options::default() };
-    it.endpoint = Endpoint::new(it.judge.client(&it.server), options);
+    let upstream = Upstream::of(&Config::new(it.server.url().parse().unwrap())).unwrap();
+    it.endpoint = Endpoint::new(it.judge.client(&it.server), options).with_upstream(upstream);
     it.judge.allows("alice", watch_pods());
     let watch = it.watch("alice-token", WATCH).await;
+    // The socket is open: nothing but the reviews is waited for from now on.
+    tokio::time::pause();
     it.judge.forbids("alice", &watch_pods());
     let (after, last) = end(watch).await;
     assert!(after <= Duration::from_secs(60), "{after:?}");

@@ -1,0 +1,234 @@
+//! One line for each answer that the API server does not see, and for each refusal.
+
+use std::net::SocketAddr;
+use std::sync::atomic::AtomicU64;
+
+use axum::body::Body;
+use axum::response::Response;
+use http::header::USER_AGENT;
+use http::{Request, Uri};
+use jiff::Timestamp;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::registry::Registry;
+use serde_json::{Value, json};
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc;
+
+use crate::access::{Attributes, Caller};
+use crate::metrics::Origin;
+
+/// How many lines wait to be written.
+const MAX_WAITING: usize = 4096;
+/// How many lines are written at a time.
+const MAX_BATCH: usize = 256;
+/// The longest URL and user agent that are written.
+const MAX_TEXT: usize = 4096;
+
+/// Writes lines in a task of its own. When the writer is slower than the answers, lines are dropped
+/// and counted: no answer waits for it.
+pub(crate) struct AuditLog {
+    lines: mpsc::Sender<Vec<u8>>,
+    dropped: Dropped,
+}
+
+type Dropped = Counter<u64, AtomicU64>;
+
+/// What is known of a request before it is answered.
+pub(crate) struct Audited {
+    received: Timestamp,
+    uri: Uri,
+    attributes: Attributes,
+    agent: Option<String>,
+    address: Option<SocketAddr>,
+}
+
+/// The address that a request came from, in its extensions.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RemoteAddress(pub(crate) SocketAddr);
+
+impl AuditLog {
+    /// A log that is written until the last handle is dropped.
+    pub(crate) fn start(writer: impl AsyncWrite + Send + Unpin + 'static) -> Self {
+        let (lines, waiting) = mpsc::channel(MAX_WAITING);
+        let dropped = Dropped::default();
+        tokio::spawn(write(writer, waiting, dropped.clone()));
+        Self { lines, dropped }
+    }
+
+    pub(crate) fn register(&self, registry: &mut Registry) {
+        let help = "Lines of the audit log that were not written: the file was too slow, or failed";
+        registry.register("serve_audit_lines_dropped", help, self.dropped.clone());
+    }
+
+    /// Writes a line for an answer, unless it is the API server's own.
+    pub(crate) fn record(&self, asked: &Audited, caller: Option<&Caller>, response: &Response) {
+        if response.extensions().get::<Origin>() == Some(&Origin::Upstream) {
+            return;
+        }
+        let mut line = asked.event(caller, response.status().as_u16()).to_string().into_bytes();
+        line.push(b'\n');
+        if self.lines.try_send(line).is_err() {
+            self.dropped.inc();
+        }
+    }
+}
+
+impl Audited {
+    pub(crate) fn of(request: &Request<Body>) -> Self {
+        let uri = request.uri();
+        let query = uri.query().unwrap_or_default();
+        let agent = request.headers().get(USER_AGENT);
+        Self {
+            received: Timestamp::now(),
+            attributes: Attributes::of_request(request.method(), uri.path(), query),
+            uri: uri.clone(),
+            agent: agent.map(|it| String::from_utf8_lossy(it.as_bytes()).into_owned()),
+            address: request.extensions().get::<RemoteAddress>().map(|it| it.0),
+        }
+    }
+
+    /// An event of `audit.k8s.io/v1`, as far as there is something to say.
+    fn event(&self, caller: Option<&Caller>, code: u16) -> Value {
+        let path = self.uri.path_and_query().map_or("/", |it| it.as_str());
+        let is_watch = matches!(&self.attributes, Attributes::Resource(it) if it.verb == "watch");
+        let stage = if is_watch && code < 300 { "ResponseStarted" } else { "ResponseComplete" };
+        let decision = if matches!(code, 401 | 403) { "forbid" } else { "allow" };
+        let mut event = json!({
+            "kind": "Event",
+            "apiVersion": "audit.k8s.io/v1",
+            "level": "Metadata",
+            "auditID": format!("{:032x}", fastrand::u128(..)),
+            "stage": stage,
+            "requestURI": shortened(path),
+            "responseStatus": {"code": code},
+            "requestReceivedTimestamp": text(self.received),
+            "stageTimestamp": text(Timestamp::now()),
+            "annotations": {"authorization.k8s.io/decision": decision},
+        });
+        match &self.attributes {
+            Attributes::Path { verb, .. } => event["verb"] = verb.as_str().into(),
+            Attributes::Resource(it) => {
+                event["verb"] = (*it.verb).into();
+                let mut about = json!({"resource": it.resource, "apiVersion": it.version});
+                for (name, value) in [
+                    ("apiGroup", &it.group),
+                    ("namespace", &it.namespace),
+                    ("name", &it.name),
+                    ("subresource", &it.subresource),
+                ] {
+                    if !value.is_empty() {
+                        about[name] = value.as_str().into();
+                    }
+                }
+                event["objectRef"] = about;
+            }
+        }
+        // Without the extra, which may hold anything.
+        if let Some(caller) = caller {
+            event["user"] = json!({"username": caller.user, "groups": caller.groups});
+        }
+        if let Some(agent) = &self.agent {
+            event["userAgent"] = shortened(agent).into();
+        }
+        if let Some(address) = self.address {
+            event["sourceIPs"] = json!([address.ip().to_string()]);
+        }
+        event
+    }
+}
+
+/// Writes what waits until no more can come.
+async fn write(
+    mut writer: impl AsyncWrite + Unpin,
+    mut waiting: mpsc::Receiver<Vec<u8>>,
+    dropped: Dropped,
+) {
+    let mut batch = Vec::with_capacity(MAX_BATCH);
+    while waiting.recv_many(&mut batch, MAX_BATCH).await > 0 {
+        let written = async {
+            writer.write_all(&batch.concat()).await?;
+            writer.flush().await
+        };
+        if let Err(error) = written.await {
+            dropped.inc_by(batch.len() as u64);
+            tracing::warn!("the audit log cannot be written: {error}");
+        }
+        batch.clear();
+    }
+}
+
+/// Microseconds, as in Kubernetes.
+fn text(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
+}
+
+fn shortened(text: &str) -> &str {
+    let mut end = text.len().min(MAX_TEXT);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncBufReadExt, BufReader};
+
+    use super::*;
+
+    fn get(path: &str) -> Audited {
+        let request = Request::get(path).header(USER_AGENT, "kubectl/v1");
+        let request = request.header("authorization", "Bearer hunter2");
+        let mut request = request.body(Body::empty()).unwrap();
+        let address = RemoteAddress("10.0.0.7:1234".parse().unwrap());
+        request.extensions_mut().insert(address);
+        Audited::of(&request)
+    }
+
+    #[tokio::test]
+    async fn each_answer_of_the_cache_is_a_line_and_none_of_the_api_server_is() {
+        let (writer, reader) = tokio::io::duplex(4096);
+        let log = AuditLog::start(writer);
+        let caller = Caller::own();
+        let mut upstream = Response::new(Body::empty());
+        upstream.extensions_mut().insert(Origin::Upstream);
+        log.record(&get("/api/v1/pods"), Some(&caller), &upstream);
+        let asked = get("/apis/apps/v1/namespaces/a/deployments/b/scale?x=y");
+        log.record(&asked, Some(&caller), &Response::new(Body::empty()));
+        let mut refused = Response::new(Body::empty());
+        *refused.status_mut() = http::StatusCode::FORBIDDEN;
+        log.record(&get("/metrics"), None, &refused);
+        drop(log);
+
+        let mut lines = BufReader::new(reader).lines();
+        let line = lines.next_line().await.unwrap().unwrap();
+        assert!(!line.contains("hunter2"), "{line}");
+        let event: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(
+            event["objectRef"],
+            json!({"resource": "deployments", "apiVersion": "v1", "apiGroup": "apps",
+                "namespace": "a", "name": "b", "subresource": "scale"})
+        );
+        assert_eq!((&event["verb"], &event["sourceIPs"]), (&json!("get"), &json!(["10.0.0.7"])));
+        assert_eq!(event["responseStatus"]["code"], 200);
+        assert_eq!(event["annotations"]["authorization.k8s.io/decision"], "allow");
+        assert_eq!(event["requestURI"], "/apis/apps/v1/namespaces/a/deployments/b/scale?x=y");
+
+        let event: Value =
+            serde_json::from_str(&lines.next_line().await.unwrap().unwrap()).unwrap();
+        assert_eq!(event["annotations"]["authorization.k8s.io/decision"], "forbid");
+        assert!(event.get("objectRef").is_none() && event.get("user").is_none());
+        assert_eq!(lines.next_line().await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn a_writer_that_stalls_costs_lines_and_holds_nobody_up() {
+        let (writer, _reader) = tokio::io::duplex(1);
+        let log = AuditLog::start(writer);
+        let asked = get("/api/v1/pods");
+        for _ in 0..2 * MAX_WAITING {
+            log.record(&asked, None, &Response::new(Body::empty()));
+        }
+        assert!(log.dropped.get() >= MAX_WAITING as u64 - MAX_BATCH as u64);
+    }
+}

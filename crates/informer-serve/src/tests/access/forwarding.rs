@@ -1,0 +1,146 @@
+//! What is not answered from the cache is asked with the caller's token, and what it told is seen
+//! by the next read.
+
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use informer_testkit::{Cut, Fault, Verb};
+use kube::Config;
+
+use super::*;
+use crate::Upstream;
+
+/// An endpoint that forwards for `root`, who may do everything.
+async fn forwarding(options: Options) -> Controlled {
+    let server = server().await;
+    let judge = Judge::default();
+    let upstream = Upstream::of(&Config::new(server.url().parse().unwrap())).unwrap();
+    let endpoint = Endpoint::new(judge.client(&server), options).with_upstream(upstream);
+    judge.knows("root-token", "root", &["system:masters"]);
+    server.auth().add_token("root-token", "root");
+    server.auth().add_token("own-token", "informer");
+    Controlled { server, judge, endpoint }
+}
+
+impl Controlled {
+    async fn write(&self, method: Method, path: &str, body: &Value) -> Answer {
+        let mut asked = request(method, "endpoint.example", path).map(|_| body.to_string().into());
+        let headers = asked.headers_mut();
+        headers.insert(AUTHORIZATION, "Bearer root-token".parse().unwrap());
+        headers.insert(CONTENT_TYPE, "application/json".parse().unwrap());
+        self.ask(asked).await
+    }
+
+    async fn names(&self, path: &str) -> Vec<String> {
+        self.get("root-token", path).await.items()
+    }
+
+    /// The cache gets nothing any more.
+    fn stall(&self, resource: &str) {
+        self.server.faults().inject(Fault::stall().on(Verb::Watch).resource(resource));
+        self.server.faults().cut_watches(Cut::Close, Some(resource));
+    }
+}
+
+#[tokio::test]
+async fn a_write_is_seen_by_the_next_read_though_the_own_watch_stalls() {
+    let it = forwarding(Options::default()).await;
+    assert_eq!(it.names("/api/v1/namespaces/shop/pods").await.len(), 3);
+    it.stall("pods");
+    let path = "/api/v1/namespaces/shop/pods";
+    let created = it.write(Method::POST, path, &pod("shop", "new", "web", "node-1")).await;
+    assert_eq!(created.code, StatusCode::CREATED, "{}", created.text);
+    let version: u64 =
+        created.json()["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
+    let collection = it.endpoint.inner.collections.now().pop().unwrap();
+    assert_eq!(collection.history.floor(), version);
+    assert!(it.names(path).await.contains(&"new".to_owned()));
+}
+
+#[tokio::test]
+async fn a_deletion_without_a_version_is_seen_by_the_next_read() {
+    let it = forwarding(Options::default()).await;
+    let (all, one) = ("/api/v1/nodes", "/api/v1/nodes/node-1");
+    assert_eq!(it.names(all).await, ["node-1"]);
+    it.stall("nodes");
+    let deleted = it.write(Method::DELETE, one, &json!({})).await;
+    assert_eq!(deleted.code, StatusCode::OK, "{}", deleted.text);
+    assert_eq!(deleted.json()["kind"], "Status", "it names no version");
+    it.get("root-token", one).await.refusal(404, "NotFound");
+    assert!(it.names(all).await.is_empty());
+    assert!(it.names(all).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_dry_run_and_a_refused_write_change_nothing_that_is_known() {
+    let it = forwarding(Options::default()).await;
+    let path = "/api/v1/namespaces/shop/pods";
+    it.names(path).await;
+    let collection = it.endpoint.inner.collections.now().pop().unwrap();
+    let refused = it.write(Method::POST, path, &pod("shop", "web-0", "web", "node-1")).await;
+    assert_eq!(refused.code, StatusCode::CONFLICT);
+    it.server.clear_requests();
+    it.names(path).await;
+    assert!(it.server.requests().resource("pods").verb(Verb::List).is_empty());
+    assert!(collection.history.floor() <= collection.history.version());
+}
+
+#[tokio::test]
+async fn a_write_whose_answer_is_lost_is_looked_for() {
+    let it = forwarding(Options::default()).await;
+    let path = "/api/v1/nodes";
+    it.names(path).await;
+    it.stall("nodes");
+    let lost = Fault::hang_up().after_serving().on(Verb::Create).resource("nodes");
+    it.server.faults().inject(lost.times(1));
+    let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-2"}});
+    let answer = it.write(Method::POST, path, &node).await;
+    assert_eq!(answer.code, StatusCode::GATEWAY_TIMEOUT, "{}", answer.text);
+    assert_eq!(it.names(path).await, ["node-1", "node-2"]);
+}
+
+#[tokio::test]
+async fn requests_in_another_name_are_asked_of_the_api_server_with_the_callers_token() {
+    let it = forwarding(Options::default()).await;
+    let path = "/api/v1/namespaces/shop/pods";
+    it.names(path).await;
+    for path in [path, "/version"] {
+        it.server.clear_requests();
+        let headers = [("authorization", "Bearer root-token"), ("impersonate-user", "jane")];
+        let answer = it.with(path, &headers).await;
+        assert_eq!(answer.code, StatusCode::OK, "{}", answer.text);
+    }
+    let headers = [("authorization", "Bearer root-token"), ("impersonate-user", "jane")];
+    for path in ["/metrics", "/pods", "/"] {
+        it.with(path, &headers).await.refusal(403, "Forbidden");
+    }
+    it.with(path, &[("impersonate-user", "jane")]).await.refusal(401, "Unauthorized");
+}
+
+#[tokio::test]
+async fn strict_resources_secrets_and_subresources_are_the_callers() {
+    let options = Options { strict: vec!["nodes".to_owned()], ..Options::default() };
+    let it = forwarding(options).await;
+    it.server.auth().deny("root", Verb::List, "nodes");
+    let refused = it.get("root-token", "/api/v1/nodes").await;
+    assert!(refused.refusal(403, "Forbidden").contains("\"root\""));
+    let secret = it.get("root-token", "/api/v1/namespaces/shop/secrets/s").await;
+    assert_eq!(secret.json()["kind"], "Secret");
+    it.get("root-token", "/apis/apps/v1/namespaces/kube-system/deployments/coredns/scale").await;
+}
+
+#[tokio::test]
+async fn a_user_has_no_more_watches_than_allowed() {
+    let it = forwarding(Options { max_watches_per_user: 1, ..Options::default() }).await;
+    let path = "/api/v1/pods?watch=1&resourceVersion=0";
+    let ask = || {
+        let mut asked = request(Method::GET, "endpoint.example", path);
+        asked.headers_mut().insert(AUTHORIZATION, "Bearer root-token".parse().unwrap());
+        it.router().oneshot(asked)
+    };
+    let first = ask().await.unwrap();
+    assert_eq!(first.status(), StatusCode::OK);
+    let second = ask().await.unwrap();
+    assert_eq!(second.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert!(second.headers().contains_key("retry-after"));
+    drop(first);
+    assert_eq!(ask().await.unwrap().status(), StatusCode::OK);
+}
