@@ -219,9 +219,28 @@ pub struct ServeArgs {
     /// How many connections are served at a time; a watch takes one.
     #[arg(long, value_name = "COUNT", default_value_t = 4096)]
     pub max_connections: usize,
+    /// How many requests may be passed on to the API server at a time, not counting watches, logs
+    /// that are followed and exec; more are answered 429.
+    #[arg(long, value_name = "COUNT", default_value_t = 400)]
+    pub max_forwarded: usize,
+    /// How many watches each user may have open where TLS is spoken; more are answered 429.
+    #[arg(long, value_name = "COUNT", default_value_t = 1000)]
+    pub max_watches_per_user: usize,
+    /// Append a line of JSON to this file, or to stdout if it is -, for each answer that the API
+    /// server does not see, and for each refusal. Lines that cannot be written in time are dropped
+    /// and counted.
+    #[arg(long, value_name = "FILE")]
+    pub audit_log: Option<PathBuf>,
     /// End after this time; without it, end with Ctrl-C or SIGTERM.
     #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
     pub lasting: Option<Duration>,
+    /// Read these flags from a file, in YAML or JSON, by their names in camelCase. Flags on the
+    /// command line win.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Check the flags and the file, and do nothing.
+    #[arg(long, requires = "config")]
+    pub check: bool,
 }
 
 /// What becomes of `metadata.managedFields`.

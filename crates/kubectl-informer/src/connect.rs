@@ -221,9 +221,9 @@ impl ConnectionArgs {
         let config = self.config(environment).await?;
         let url = config.cluster_url.to_string();
         let namespace = config.default_namespace.clone();
-        let client = Client::try_from(config)
+        let client = Client::try_from(config.clone())
             .map_err(|error| ConnectError::Client { url: url.clone(), cause: error.to_string() })?;
-        Ok(Connection { client, url, namespace })
+        Ok(Connection { client, config, url, namespace })
     }
 
     fn sources(&self, environment: &Environment) -> Result<Source, ConnectError> {
@@ -317,6 +317,8 @@ impl ConnectionArgs {
 pub struct Connection {
     /// The client.
     pub client: Client,
+    /// What it was made of.
+    pub config: Config,
     /// The server's address.
     pub url: String,
     /// The namespace that is meant if none is named.

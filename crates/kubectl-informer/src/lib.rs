@@ -33,6 +33,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod config;
 pub mod connect;
 mod demo;
 mod get;
@@ -50,12 +51,12 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Parser;
 use tracing_subscriber::EnvFilter;
 
 pub use args::{
     Args, Command, DemoArgs, GetArgs, GetOutput, SelectionArgs, ServeArgs, WatchArgs, WatchOutput,
 };
+pub use config::{ArgsError, ConfigError};
 pub use io::{Io, Output};
 
 /// How long callbacks and connections may take to end.
@@ -85,7 +86,14 @@ pub async fn run(args: &Args, io: &Io) -> anyhow::Result<()> {
 /// The whole program: arguments, log, signals, [`run`], and the exit code.
 #[must_use]
 pub fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = match Args::of_command_line(std::env::args_os()) {
+        Ok(args) => args,
+        Err(ArgsError::CommandLine(error)) => error.exit(),
+        Err(ArgsError::Config(error)) => {
+            eprintln!("error: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
     log_to_stderr(args.verbose);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,

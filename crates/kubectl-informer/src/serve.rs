@@ -1,7 +1,7 @@
 //! `serve`: the endpoint.
 
 use anyhow::Context;
-use informer_serve::{Endpoint, Options, Tls, is_exposed};
+use informer_serve::{Endpoint, Options, Tls, Upstream, is_exposed};
 use tokio::net::TcpListener;
 
 use crate::args::{ManagedFields, ServeArgs};
@@ -14,6 +14,9 @@ pub(crate) async fn serve(
     connection: &ConnectionArgs,
     io: &Io,
 ) -> anyhow::Result<()> {
+    if let Some(file) = args.config.as_ref().filter(|_| args.check) {
+        return Ok(io.print(format!("{} is valid\n", file.display())).await?);
+    }
     let only_namespace = connection.namespace.clone();
     let (connection, discovery) = resolve::connect(connection, io).await?;
     for (flag, names) in [("allow", &args.allow), ("cache", &args.cache), ("strict", &args.strict)]
@@ -65,9 +68,24 @@ pub(crate) async fn serve(
         keep_managed_fields: args.managed_fields == ManagedFields::Keep,
         shutdown_spread: args.shutdown_spread,
         max_connections: args.max_connections,
+        max_forwarded: args.max_forwarded,
+        max_watches_per_user: args.max_watches_per_user,
         ..Options::default()
     };
     let endpoint = Endpoint::new(connection.client.clone(), options);
+    let endpoint = match &tls {
+        Some(_) => endpoint.with_upstream(Upstream::of(&connection.config)?),
+        None => endpoint,
+    };
+    let endpoint = match &args.audit_log {
+        None => endpoint,
+        Some(file) if file.as_os_str() == "-" => endpoint.with_audit_log(tokio::io::stdout()),
+        Some(file) => {
+            let log = tokio::fs::OpenOptions::new().append(true).create(true).open(file).await;
+            let log = log.with_context(|| format!("--audit-log: {}", file.display()))?;
+            endpoint.with_audit_log(log)
+        }
+    };
     let url = &connection.url;
     let (scheme, trust) = match tls {
         Some(_) => ("https", " --certificate-authority FILE"),

@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind, Write};
 use std::sync::Arc;
 
+use clap::Parser;
 use informer_testkit::{TestServer, Verb};
 use serde_json::{Value, json};
 use tempfile::TempDir;
