@@ -6,6 +6,7 @@ mod client_go;
 mod differential;
 mod endpoint;
 mod histories;
+mod forwarding;
 mod kube_rs;
 mod kubectl;
 mod process;
