@@ -119,6 +119,16 @@ async fn nothing_of_the_own_account_is_sent_and_nothing_that_names_another_calle
 }
 
 #[tokio::test]
+async fn the_certificate_of_the_own_account_is_not_even_read() {
+    let mut config = Config::new("https://127.0.0.1:1".parse().unwrap());
+    config.auth_info.client_certificate_data = Some("no certificate".to_owned());
+    config.auth_info.client_key_data = Some("no key".to_owned().into());
+    config.root_cert = Some(Vec::new());
+    // It would come before the caller's token.
+    assert!(Upstream::of(&config).is_ok());
+}
+
+#[tokio::test]
 async fn bodies_pass_as_they_come_in_both_directions() {
     let (listener, url) = raw().await;
     let forwarder = forwarder(&url, 8);
