@@ -163,7 +163,8 @@ async fn of_resource(
     (body, socket): (Body, Option<Socket>),
 ) -> Answered {
     let Asked { path, verb, parts, .. } = asked;
-    if !asked.is_own() && !(served.is_allowed && may_be_cached(parts, path, socket.is_some())) {
+    let may_be_cached = served.is_allowed && may_be_cached(parts, path, socket.is_some());
+    if !asked.is_own() && !may_be_cached {
         return pass_on_as_caller(inner, asked, served, body).await;
     }
     if parts.method == Method::POST

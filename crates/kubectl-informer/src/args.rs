@@ -41,7 +41,7 @@ pub enum Command {
     /// Print objects from an informer's cache, as kubectl does.
     Get(GetArgs),
     /// Answer Kubernetes' read API, and plain HTTP requests, from informers' caches.
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
 }
 
 /// Arguments of `demo`.

@@ -15,7 +15,7 @@ fn parse(text: &str, flags: &[&str]) -> Result<ServeArgs, ArgsError> {
     let line = ["x", "serve", "--config", path];
     let line = line.iter().chain(flags).map(OsString::from);
     match Args::of_command_line(line)?.command {
-        Subcommand::Serve(serve) => Ok(serve),
+        Subcommand::Serve(serve) => Ok(*serve),
         other => panic!("{other:?}"),
     }
 }
