@@ -173,8 +173,10 @@ impl Collection {
             // What fails is in the informer's status.
             let refreshed = informer.refresh_within(deadline).await;
             if let Some(collection) = weak.upgrade() {
-                // The newest state is older than what was: the server's history was replaced.
-                if refreshed.is_ok() && collection.history.version() < floor {
+                // The newest state is older than what was: the server's history was replaced. The
+                // store has it before the history does.
+                let version = collection.lister().snapshot().version().number();
+                if refreshed.is_ok() && version.is_some_and(|it| it < floor) {
                     collection.history.forget_floor(floor);
                 }
                 collection.is_refreshing.store(false, Ordering::Release);

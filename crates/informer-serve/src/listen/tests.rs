@@ -203,7 +203,7 @@ impl InMemory {
         let serving = tokio::spawn(async move {
             let slots = Arc::new(Semaphore::new(1));
             let slot = Slot { _permit: Arc::new(slots.acquire_owned().await.unwrap()) };
-            server.over(served, slot, CancellationToken::new()).await;
+            server.over(served, (slot, None), CancellationToken::new()).await;
         });
         Self { client, pair, serving, ended }
     }
