@@ -22,7 +22,7 @@
 //! | `/api`, `/apis`, `/openapi`, `/version` | the API server; remembered for 5 s, then by its ETag |
 //! | subresources, objects of resources that are not held, [`strict`](Options::strict) resources, what does not fit the limits or may not be listed, pages and versions that the cache no longer has or not yet | the API server |
 //! | reviews of one's own rights (`kubectl auth can-i`) | the API server |
-//! | all other writes, `exec`, `attach`, `portforward`, `proxy`, upgraded connections but for watches over WebSocket, impersonation | nobody: 403 |
+//! | all other writes, `exec`, `attach`, `portforward`, `proxy`, upgraded connections but for watches over WebSocket, impersonation | over TLS the API server, with the caller's token; else nobody: 403 |
 //!
 //! Only what [`Options::allow`] names is answered: Secrets never unless named.
 //!

@@ -258,9 +258,10 @@ Try:
   kubectl --server http://127.0.0.1:8888 get pods -A
   curl -g 'http://127.0.0.1:8888/deploy?labels[k8s-app]=kube-dns'
 
-Lists and watches are answered from memory, whatever cannot be is passed on to the API server with
-your account. Nothing is written: writes, exec, port-forward and proxy are answered 403. Look at
-/metrics: serve_api_requests_total says who answered, serve_staleness_seconds how old the caches
+Lists and watches are answered from memory, whatever cannot be is passed on to the API server. On
+loopback without TLS that is done with your account, and nothing is written: writes, exec,
+port-forward and proxy are answered 403. With --tls-cert-file callers get what the API server allows
+them, and writes are passed on with their tokens. Look at /metrics: serve_api_requests_total says who answered, serve_staleness_seconds how old the caches
 are, serve_held_bytes what they take.";
 
 /// Durations as kubectl writes them: `5s`, `1m30s`, `500ms`, `0`.
