@@ -147,6 +147,9 @@ impl Collection {
             return;
         }
         self.history.raise_floor(version);
+        if self.epoch() != epoch {
+            self.history.forget_floor(version);
+        }
         self.catch_up(deadline);
     }
 

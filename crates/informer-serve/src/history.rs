@@ -212,9 +212,9 @@ impl Published {
         let Self { kind, version, changes } = self;
         match kind {
             PublicationKind::Relist { history_changed: false } => cache.relist(version, changes),
-            PublicationKind::Relist { history_changed: true } | PublicationKind::Cleared => {
-                cache.restart(version);
-            }
+            PublicationKind::Relist { history_changed: true } => cache.restart(version),
+            // Nobody who stands at this version may go on: the objects went after it.
+            PublicationKind::Cleared => cache.restart(version + 1),
             PublicationKind::Changes | PublicationKind::FirstList => cache.push(version, changes),
         }
     }

@@ -30,8 +30,11 @@ const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 /// a change that comes by itself at once.
 const GATHER: Duration = Duration::from_millis(2);
 
-/// How many initial objects go into one chunk.
-const STEP: usize = 64;
+/// How many initial objects are looked at, at most, for one chunk.
+const STEP: usize = 32;
+
+/// How many bytes of initial objects go into one chunk, and the object that goes beyond that.
+const INITIAL_CHUNK: usize = 64 * 1024;
 
 impl<B: Backend> ReadSide<B> {
     pub(crate) async fn watch(
@@ -195,23 +198,30 @@ impl<B: Backend> Watch<B> {
 
     /// The next of the initial objects, or the bookmark behind them.
     fn initial(&mut self, out: &mut Chunk) -> Result<(), WriteError> {
-        let Phase::Initial { snapshot, interest, after } = &mut self.phase else { return Ok(()) };
+        let Phase::Initial { snapshot, interest, after } = &self.phase else { return Ok(()) };
         let objects = snapshot.page(interest.namespace(), after.as_ref(), STEP);
+        if objects.is_empty() {
+            let version = snapshot.version();
+            self.phase = Phase::Changes;
+            if self.bookmarks.as_ref().is_some_and(|b| b.marks_initial_end) {
+                self.bookmark(out, version, true);
+            }
+            return Ok(());
+        }
         let interest = Arc::clone(interest);
-        match objects.last() {
-            Some(last) => *after = Some(last.key().clone()),
-            None => {
-                let version = snapshot.version();
-                self.phase = Phase::Changes;
-                if self.bookmarks.as_ref().is_some_and(|b| b.marks_initial_end) {
-                    self.bookmark(out, version, true);
-                }
+        let (mut events, mut last, mut written) = (Vec::new(), None, Ok(()));
+        for object in &objects {
+            last = Some(object.key().clone());
+            if interest.selects(object) {
+                written = self.event(&mut events, (EventType::Added, object), None);
+            }
+            if written.is_err() || events.len() >= INITIAL_CHUNK {
+                break;
             }
         }
-        let mut events = Vec::new();
-        let mut selected = objects.iter().filter(|object| interest.selects(*object));
-        let written =
-            selected.try_for_each(|it| self.event(&mut events, (EventType::Added, it), None));
+        if let Phase::Initial { after, .. } = &mut self.phase {
+            *after = last;
+        }
         if !events.is_empty() {
             out.push(events.into());
         }
@@ -330,6 +340,7 @@ impl<B: Backend> Watch<B> {
             let now = self.backend.now();
             let mut bytes = Vec::with_capacity(2 * object.wire().bytes.len() + 128);
             self.writer.event(&mut bytes, (event, object), version, false, now)?;
+            bytes.shrink_to_fit();
             Ok(bytes.into())
         })?;
         self.is_first = false;

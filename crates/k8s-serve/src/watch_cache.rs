@@ -1,18 +1,19 @@
-//! The changes of a collection, and everybody who watches it.
+//! The changes of a collection, and its watchers.
 //!
-//! A [`WatchCache`] is fed with what happens to a collection, and hands it to any number of
-//! [`Watcher`]s, each from the version that it names. It is what the cache of the same name is to
+//! A [`WatchCache`] takes the changes of a collection, and gives them to any number of
+//! [`Watcher`]s, to each from the version that it names. It is what the cache of the same name is to
 //! kube-apiserver, with other costs:
 //!
-//! - A watcher is a place in one bounded [log](crate::log). Nobody waits for it: when what it has
-//!   not read is dropped from the log, it has [`Expired`], and its client lists again.
+//! - A watcher is a place in one bounded [log](crate::log). The log does not wait for it: when a
+//!   change that it has not read is dropped, the watcher has [`Expired`], and its client lists
+//!   again.
 //! - Watchers with equal selectors share one *selection*: a change is compared with it once,
 //!   whatever their number. Selections that require a name, another field, a label or a namespace
 //!   are found by that value, so that a change costs those that want it and not all.
 //! - An event is encoded once for each form in which it is sent.
 //!
-//! [`Dispatch`] decides all of that, without tasks and clocks; the `WatchCache` adds a lock and
-//! wakes who waits.
+//! [`Dispatch`] decides all of that, without tasks and clocks; the `WatchCache` adds a lock, and
+//! wakes the watchers.
 //!
 //! # Examples
 //! ```
@@ -105,7 +106,7 @@ struct State<O> {
     expired: u64,
 }
 
-/// Somebody who watches a collection, from a version on.
+/// Reads the changes of a collection that are of interest, from a version on.
 pub struct Watcher<O: Object> {
     cache: WatchCache<O>,
     place: Place,
@@ -257,6 +258,8 @@ impl<O: Object> Watcher<O> {
         if !self.has_more {
             // Its sender is kept as long as this is there.
             drop(self.bell.changed().await);
+            // The caller may do something else first, and wait again.
+            self.has_more = true;
         }
     }
 
@@ -264,12 +267,6 @@ impl<O: Object> Watcher<O> {
     /// and within a gap.
     pub fn progress(&mut self) -> Option<u64> {
         self.cache.lock().dispatch.progress(&mut self.place)
-    }
-
-    /// The version that the collection has reached.
-    #[must_use]
-    pub fn current(&self) -> u64 {
-        self.cache.version()
     }
 
     /// Whether there may be something to [`take`](Self::take) at once, that was left for want of
@@ -325,3 +322,6 @@ impl<O: Object> fmt::Debug for Watcher<O> {
         f.debug_struct("Watcher").field("place", &self.place).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

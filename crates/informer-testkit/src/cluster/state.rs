@@ -43,6 +43,7 @@ impl State {
         for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
             state.create_namespace(name);
         }
+        state.tell_version();
         state
     }
 

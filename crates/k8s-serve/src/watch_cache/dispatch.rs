@@ -1,4 +1,4 @@
-//! Who is given what.
+//! Decides which watcher is given which change.
 
 #[cfg(test)]
 mod tests;
@@ -6,11 +6,10 @@ mod tests;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::index::Index;
 use super::interest::{EventType, Interest};
-use super::logged::{Logged, Part};
+use super::logged::{Encodings, Logged, Portion};
 use super::{Capacity, Events};
 use crate::backend::Change;
 use crate::log::{Batch, ChangeLog, Cursor, Dropped, Expired, Room};
@@ -19,14 +18,14 @@ use crate::object::Object;
 /// What a change weighs beside its objects, in bytes; and by itself if only changes are counted.
 const CHANGE_WEIGHT: usize = 256;
 
-/// Which part of the capacity encoded events may take: one over this.
-const ENCODED_PART: usize = 4;
+/// What encoded events may weigh where only changes are counted, in bytes.
+const ENCODED: usize = 8 * 1024 * 1024;
 
 /// The log of a collection, and who reads what of it: all rules of a
 /// [`WatchCache`](super::WatchCache), without lock, task and clock.
 ///
-/// A caller keeps the [`Place`] of each watcher, and looks after those in the selections that a
-/// change [wakes](Self::push).
+/// A caller keeps the [`Place`] of each watcher, and reads again for those whose selections a change
+/// [wakes](Self::push).
 pub struct Dispatch<O> {
     log: ChangeLog<Arc<Logged<O>>>,
     capacity: Capacity,
@@ -35,8 +34,7 @@ pub struct Dispatch<O> {
     index: Index,
     last_id: u64,
     watchers: usize,
-    /// What the encoded events weigh.
-    encoded: Arc<AtomicUsize>,
+    encoded: Arc<Encodings>,
     /// Those of the entries before this number were let go of.
     encoded_from: u64,
 }
@@ -76,9 +74,9 @@ impl<O: Object> Dispatch<O> {
     /// Of a collection at `version`.
     #[must_use]
     pub fn new(version: u64, capacity: Capacity) -> Self {
-        let limit = match capacity {
-            Capacity::Bytes(bytes) => bytes,
-            Capacity::Changes(changes) => changes.saturating_mul(CHANGE_WEIGHT),
+        let (limit, encoded) = match capacity {
+            Capacity::Bytes(bytes) => (bytes, bytes / 2),
+            Capacity::Changes(changes) => (changes.saturating_mul(CHANGE_WEIGHT), ENCODED),
         };
         Self {
             log: ChangeLog::new(version, limit),
@@ -88,7 +86,7 @@ impl<O: Object> Dispatch<O> {
             index: Index::default(),
             last_id: 0,
             watchers: 0,
-            encoded: Arc::default(),
+            encoded: Arc::new(Encodings::new(encoded)),
             encoded_from: 0,
         }
     }
@@ -108,7 +106,7 @@ impl<O: Object> Dispatch<O> {
     /// What the log weighs, in bytes.
     #[must_use]
     pub fn weight(&self) -> usize {
-        self.log.weight() + self.encoded.load(Ordering::Relaxed)
+        self.log.weight() + self.encoded.weight()
     }
 
     /// How many watchers there are.
@@ -146,7 +144,7 @@ impl<O: Object> Dispatch<O> {
         changes: impl IntoIterator<Item = Change<O>>,
     ) -> Vec<SelectionId> {
         let changes =
-            changes.into_iter().map(|it| self.weighed(it, Part::Whole)).collect::<Vec<_>>();
+            changes.into_iter().map(|it| self.weighed(it, Portion::Whole)).collect::<Vec<_>>();
         self.append(|log| log.append_changes(version, changes))
     }
 
@@ -167,9 +165,11 @@ impl<O: Object> Dispatch<O> {
             let is_split = change.before.is_some() && change.after.is_some() && version > before;
             if is_split {
                 let leaving = Change { version: before, ..change.clone() };
-                all.push(self.weighed(leaving, Part::Leaving));
+                all.push(self.weighed(leaving, Portion::Leaving));
             }
-            all.push(self.weighed(change, if is_split { Part::Staying } else { Part::Whole }));
+            all.push(
+                self.weighed(change, if is_split { Portion::Staying } else { Portion::Whole }),
+            );
         }
         self.append(|log| log.append_gap(version, all))
     }
@@ -273,30 +273,31 @@ impl<O: Object> Dispatch<O> {
         id
     }
 
-    fn weighed(&self, change: Change<O>, part: Part) -> (u64, Arc<Logged<O>>, usize) {
-        let weight = match (self.capacity, part) {
+    fn weighed(&self, change: Change<O>, portion: Portion) -> (u64, Arc<Logged<O>>, usize) {
+        let weight = match (self.capacity, portion) {
             // One of two states is in the store, or belongs to another change.
-            (Capacity::Bytes(_), Part::Whole | Part::Staying) => {
+            (Capacity::Bytes(_), Portion::Whole | Portion::Staying) => {
                 let states = change.before.iter().chain(&change.after);
                 CHANGE_WEIGHT + states.map(|it| it.wire().bytes.len()).max().unwrap_or(0)
             }
-            (Capacity::Bytes(_), Part::Leaving) | (Capacity::Changes(_), _) => CHANGE_WEIGHT,
+            (Capacity::Bytes(_), Portion::Leaving) | (Capacity::Changes(_), _) => CHANGE_WEIGHT,
         };
-        (change.version, Arc::new(Logged::new(change, part, Arc::clone(&self.encoded))), weight)
+        (change.version, Arc::new(Logged::new(change, portion, Arc::clone(&self.encoded))), weight)
     }
 
     /// Drops what is beyond the capacity: encoded events first, from which few go on.
     fn trim(&mut self) {
-        let Capacity::Bytes(bytes) = self.capacity else { return self.log.trim(|| 0) };
-        let encoded = || self.encoded.load(Ordering::Relaxed);
         for (number, _, logged) in self.log.entries_from(self.encoded_from) {
-            if encoded() <= bytes / ENCODED_PART {
+            if !self.encoded.is_full() {
                 break;
             }
             logged.inspect(|it| it.forget_encoded());
             self.encoded_from = number + 1;
         }
-        self.log.trim(encoded);
+        match self.capacity {
+            Capacity::Bytes(_) => self.log.trim(|| self.encoded.weight()),
+            Capacity::Changes(_) => self.log.trim(|| 0),
+        }
     }
 
     /// Appends to the log, and tells the selections.
@@ -320,7 +321,7 @@ impl<O: Object> Dispatch<O> {
             for id in &candidates {
                 let Some(selection) = self.selections.get_mut(id) else { continue };
                 if let Some(hit) = selection.hit(number, until, logged) {
-                    // Those who do not read forget nothing.
+                    // A selection that nobody reads must not grow.
                     selection.forget_before(self.log.first());
                     selection.hits.push_back(hit);
                     woken.push(*id);

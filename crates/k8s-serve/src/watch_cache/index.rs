@@ -8,11 +8,19 @@ use super::dispatch::SelectionId;
 use super::interest::{Anchor, Interest};
 use crate::object::Object;
 
-/// The selections by the value that they require.
+/// The selections by the namespace and the value that they require.
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    everything: Vec<SelectionId>,
-    namespaces: Values,
+    /// Those in all namespaces.
+    everywhere: ByValue,
+    namespaces: HashMap<String, ByValue>,
+}
+
+/// Selections in the same namespace, or in all.
+#[derive(Debug, Default)]
+struct ByValue {
+    /// Those that require no value.
+    any: Vec<SelectionId>,
     /// By the field; with an interest that knows how to read it.
     fields: HashMap<(String, String), (Arc<Interest>, Values)>,
     labels: HashMap<String, Values>,
@@ -23,9 +31,36 @@ type Values = HashMap<String, Vec<SelectionId>>;
 
 impl Index {
     pub(super) fn insert(&mut self, id: SelectionId, interest: &Arc<Interest>) {
+        let of_namespace = match interest.namespace() {
+            None => &mut self.everywhere,
+            Some(namespace) => self.namespaces.entry(namespace.to_owned()).or_default(),
+        };
+        of_namespace.insert(id, interest);
+    }
+
+    pub(super) fn remove(&mut self, id: SelectionId, interest: &Interest) {
+        let Some(namespace) = interest.namespace() else {
+            return self.everywhere.remove(id, interest);
+        };
+        if let Some(of_namespace) = self.namespaces.get_mut(namespace) {
+            of_namespace.remove(id, interest);
+            drop_empty(&mut self.namespaces, namespace, ByValue::is_empty);
+        }
+    }
+
+    /// Appends the selections that the object may belong to.
+    pub(super) fn find(&self, object: &impl Object, found: &mut Vec<SelectionId>) {
+        self.everywhere.find(object, found);
+        if let Some(of_namespace) = self.namespaces.get(object.key().namespace()) {
+            of_namespace.find(object, found);
+        }
+    }
+}
+
+impl ByValue {
+    fn insert(&mut self, id: SelectionId, interest: &Arc<Interest>) {
         match interest.anchor() {
-            Anchor::Everything => self.everything.push(id),
-            Anchor::Namespace(namespace) => insert(&mut self.namespaces, namespace, id),
+            Anchor::None => self.any.push(id),
             Anchor::Label(key, values) => {
                 let of_key = self.labels.entry(key.to_owned()).or_default();
                 values.iter().for_each(|value| insert(of_key, value, id));
@@ -41,10 +76,9 @@ impl Index {
         }
     }
 
-    pub(super) fn remove(&mut self, id: SelectionId, interest: &Interest) {
+    fn remove(&mut self, id: SelectionId, interest: &Interest) {
         match interest.anchor() {
-            Anchor::Everything => self.everything.retain(|it| *it != id),
-            Anchor::Namespace(namespace) => remove(&mut self.namespaces, namespace, id),
+            Anchor::None => self.any.retain(|it| *it != id),
             Anchor::Label(key, values) => {
                 let Some(of_key) = self.labels.get_mut(key) else { return };
                 values.iter().for_each(|value| remove(of_key, value, id));
@@ -59,17 +93,19 @@ impl Index {
         }
     }
 
-    /// Appends the selections that the object may belong to.
-    pub(super) fn find(&self, object: &impl Object, found: &mut Vec<SelectionId>) {
+    fn find(&self, object: &impl Object, found: &mut Vec<SelectionId>) {
         let mut add = |ids: Option<&Vec<SelectionId>>| found.extend(ids.into_iter().flatten());
-        add(Some(&self.everything));
-        add(self.namespaces.get(object.key().namespace()));
+        add(Some(&self.any));
         for (key, values) in &self.labels {
             add(object.label(key).and_then(|value| values.get(value)));
         }
         for ((_, field), (interest, values)) in &self.fields {
             add(values.get(&*interest.field(field, object)));
         }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.any.is_empty() && self.fields.is_empty() && self.labels.is_empty()
     }
 }
 

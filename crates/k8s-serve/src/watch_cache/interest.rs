@@ -31,15 +31,14 @@ pub enum EventType {
     Deleted,
 }
 
-/// A value that all objects of an interest have: what it is found by.
+/// A value that all objects of an interest have: what it is found by within its namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Anchor<'a> {
     Field(&'a str, &'a str),
     /// One of these values of a label.
     Label(&'a str, &'a [String]),
-    Namespace(&'a str),
-    /// Nothing that could be looked up.
-    Everything,
+    /// There is nothing that could be looked up.
+    None,
 }
 
 impl EventType {
@@ -115,7 +114,7 @@ impl Interest {
         let is_one_of = |it: &Operator| matches!(it, Operator::Equals | Operator::In);
         match labels.requirements().iter().find(|it| is_one_of(&it.operator())) {
             Some(label) => Anchor::Label(label.key(), label.values()),
-            None => self.namespace().map_or(Anchor::Everything, Anchor::Namespace),
+            None => Anchor::None,
         }
     }
 

@@ -15,16 +15,22 @@ use crate::writer::Rendering;
 /// is sent, whatever the number of watchers.
 pub struct Logged<O> {
     change: Change<O>,
-    part: Part,
+    portion: Portion,
     /// `None` once they were let go of.
     encoded: Mutex<Option<Vec<Encoded>>>,
-    /// What all that are encoded weigh together, in the whole log.
-    weight: Arc<AtomicUsize>,
+    weight: Arc<Encodings>,
+}
+
+/// What the encoded events of a whole log weigh together, and may weigh, in bytes.
+#[derive(Debug)]
+pub(super) struct Encodings {
+    weight: AtomicUsize,
+    limit: usize,
 }
 
 /// Which part of a change an entry of the log stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum Portion {
     Whole,
     /// For selections that the object leaves.
     Leaving,
@@ -38,14 +44,28 @@ struct Encoded {
     bytes: Bytes,
 }
 
+impl Encodings {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { weight: AtomicUsize::new(0), limit }
+    }
+
+    pub(super) fn weight(&self) -> usize {
+        self.weight.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.weight() > self.limit
+    }
+}
+
 impl<O> Logged<O> {
-    pub(super) fn new(change: Change<O>, part: Part, weight: Arc<AtomicUsize>) -> Self {
-        Self { change, part, encoded: Mutex::new(Some(Vec::new())), weight }
+    pub(super) fn new(change: Change<O>, portion: Portion, weight: Arc<Encodings>) -> Self {
+        Self { change, portion, encoded: Mutex::new(Some(Vec::new())), weight }
     }
 
     /// Whether the change stands in the log again, for those that the object does not leave.
     pub(super) fn is_told_again(&self) -> bool {
-        self.part == Part::Leaving
+        self.portion == Portion::Leaving
     }
 
     /// The change.
@@ -69,7 +89,11 @@ impl<O> Logged<O> {
             return Ok(found.bytes.clone());
         }
         let bytes = encode()?;
-        self.weight.fetch_add(bytes.len(), Ordering::Relaxed);
+        if self.weight.is_full() {
+            // Until the next change makes room.
+            return Ok(bytes);
+        }
+        self.weight.weight.fetch_add(bytes.len(), Ordering::Relaxed);
         all.push(Encoded { event, rendering: rendering.clone(), bytes: bytes.clone() });
         Ok(bytes)
     }
@@ -80,7 +104,7 @@ impl<O> Logged<O> {
     pub(super) fn forget_encoded(&self) {
         let all = self.encoded.lock().unwrap_or_else(PoisonError::into_inner).take();
         let weight = all.into_iter().flatten().map(|it| it.bytes.len()).sum();
-        self.weight.fetch_sub(weight, Ordering::Relaxed);
+        self.weight.weight.fetch_sub(weight, Ordering::Relaxed);
     }
 }
 
@@ -88,12 +112,12 @@ impl<O: Object> Logged<O> {
     /// What this is to a watcher.
     pub(super) fn event(&self, interest: &Interest) -> Option<EventType> {
         let event = interest.event(&self.change)?;
-        let is_told = match (self.part, event) {
-            (Part::Whole, _)
-            | (Part::Leaving, EventType::Deleted)
-            | (Part::Staying, EventType::Added | EventType::Modified) => true,
-            (Part::Leaving, EventType::Added | EventType::Modified)
-            | (Part::Staying, EventType::Deleted) => false,
+        let is_told = match (self.portion, event) {
+            (Portion::Whole, _)
+            | (Portion::Leaving, EventType::Deleted)
+            | (Portion::Staying, EventType::Added | EventType::Modified) => true,
+            (Portion::Leaving, EventType::Added | EventType::Modified)
+            | (Portion::Staying, EventType::Deleted) => false,
         };
         is_told.then_some(event)
     }

@@ -91,12 +91,12 @@ struct Entry {
     until: u64,
     gap: Option<u64>,
     change: Option<Change<Pod>>,
-    part: Part,
+    part: Portion,
     weight: usize,
 }
 
 /// Of an [`Entry`]: `until`, `gap`, `change`, `part`.
-type New = (u64, Option<u64>, Option<Change<Pod>>, Part);
+type New = (u64, Option<u64>, Option<Change<Pod>>, Portion);
 
 struct Watcher {
     place: Place,
@@ -145,9 +145,9 @@ impl Entry {
         let Some(change) = &self.change else { return true };
         let event = event(case, change);
         match self.part {
-            Part::Whole => event.is_some(),
-            Part::Leaving => event == Some(EventType::Deleted),
-            Part::Staying => event.is_some_and(|it| it != EventType::Deleted),
+            Portion::Whole => event.is_some(),
+            Portion::Leaving => event == Some(EventType::Deleted),
+            Portion::Staying => event.is_some_and(|it| it != EventType::Deleted),
         }
     }
 
@@ -229,7 +229,7 @@ impl World {
     }
 
     fn push(&mut self, version: u64, changes: Vec<Change<Pod>>) {
-        let entry = |it: &Change<Pod>| (it.version, None, Some(it.clone()), Part::Whole);
+        let entry = |it: &Change<Pod>| (it.version, None, Some(it.clone()), Portion::Whole);
         let entries = changes.iter().map(entry).collect();
         let woken = self.dispatch.push(version, changes);
         self.version = version;
@@ -253,19 +253,19 @@ impl World {
         // In any order: here the newest comes first.
         changes.reverse();
         let woken = self.dispatch.relist(after, changes.clone());
-        let mut all: Vec<(Change<Pod>, Part)> = Vec::new();
+        let mut all: Vec<(Change<Pod>, Portion)> = Vec::new();
         for change in changes {
             if change.before.is_some() && change.after.is_some() {
-                all.push((Change { version: before, ..change.clone() }, Part::Leaving));
-                all.push((change, Part::Staying));
+                all.push((Change { version: before, ..change.clone() }, Portion::Leaving));
+                all.push((change, Portion::Staying));
             } else {
-                all.push((change, Part::Whole));
+                all.push((change, Portion::Whole));
             }
         }
         // What is gone for some or all comes first.
         all.sort_by_key(|(change, _)| change.version);
         let entry = |(change, part)| (after, Some(before), Some(change), part);
-        let mark = (after, Some(before), None, Part::Whole);
+        let mark = (after, Some(before), None, Portion::Whole);
         let entries = all.into_iter().map(entry).chain([mark]).collect();
         self.version = after;
         self.append(entries, &woken);
@@ -279,7 +279,7 @@ impl World {
             let weight = match (&change, self.capacity) {
                 (None, _) => MARK,
                 (Some(_), Capacity::Changes(_)) => 256,
-                (Some(_), Capacity::Bytes(_)) if part == Part::Leaving => 256,
+                (Some(_), Capacity::Bytes(_)) if part == Portion::Leaving => 256,
                 (Some(it), Capacity::Bytes(_)) => 256 + bytes(&it.before).max(bytes(&it.after)),
             };
             self.entries.push(Entry { number: self.numbers, until, gap, change, part, weight });

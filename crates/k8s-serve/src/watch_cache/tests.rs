@@ -1,0 +1,66 @@
+//! Waiting for changes.
+
+use std::borrow::Cow;
+
+use informer_core::ObjectKey;
+use informer_core::wire::{Encoding, Wire};
+
+use super::*;
+use crate::resource::Resource;
+
+#[derive(Clone)]
+struct Plain(ObjectKey, u64);
+
+impl Object for Plain {
+    fn key(&self) -> &ObjectKey {
+        &self.0
+    }
+
+    fn version(&self) -> u64 {
+        self.1
+    }
+
+    fn label(&self, _: &str) -> Option<&str> {
+        None
+    }
+
+    fn field(&self, _: &str) -> Cow<'_, str> {
+        Cow::Borrowed("")
+    }
+
+    fn wire(&self) -> Wire<'_> {
+        Wire { encoding: Encoding::Json, bytes: b"{}" }
+    }
+}
+
+fn created(version: u64) -> Change<Plain> {
+    let object = Plain(ObjectKey::cluster(&format!("n{version}")), version);
+    Change { version, before: None, after: Some(object) }
+}
+
+fn watched() -> (WatchCache<Plain>, Watcher<Plain>) {
+    let cache = WatchCache::new(0, Capacity::Changes(100));
+    let nodes = Resource::new("", "v1", "nodes", "Node");
+    let watcher = cache.watch(0, &Interest::everything(&nodes)).unwrap();
+    (cache, watcher)
+}
+
+/// As a watch does whose bookmark is due while it waits for more of a burst.
+#[tokio::test(start_paused = true)]
+async fn a_change_that_was_waited_for_and_not_taken_is_there_at_the_next_wait() {
+    let (cache, mut watcher) = watched();
+    assert!(watcher.take().unwrap().changes.is_empty());
+    cache.push(1, [created(1)]);
+    watcher.ready().await;
+    let next = tokio::time::timeout(std::time::Duration::from_secs(60), watcher.next()).await;
+    assert_eq!(next.expect("the change does not come").unwrap().changes.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_ended_is_given_the_last_changes_first() {
+    let (cache, mut watcher) = watched();
+    cache.push(1, [created(1)]);
+    cache.end_watchers();
+    assert_eq!(watcher.next().await.unwrap().changes.len(), 1);
+    assert!(matches!(watcher.next().await, Err(Ended::Closed)));
+}
