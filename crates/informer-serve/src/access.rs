@@ -19,6 +19,7 @@ use http::request::Parts;
 pub(crate) use attributes::{Attributes, ResourceAttributes};
 pub(crate) use caller::{Caller, Credential};
 pub(crate) use certificate::{ClientCa, Peer};
+pub(crate) use credentials::WEBSOCKET_BEARER;
 pub(crate) use permission::Permission;
 pub(crate) use reviews::{Refused, Reviews};
 

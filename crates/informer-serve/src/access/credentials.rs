@@ -12,7 +12,7 @@ use secrecy::SecretString;
 use super::certificate::Peer;
 
 /// What browsers send in place of a header, which they cannot set.
-const WEBSOCKET_BEARER: &str = "base64url.bearer.authorization.k8s.io.";
+pub(crate) const WEBSOCKET_BEARER: &str = "base64url.bearer.authorization.k8s.io.";
 
 /// The credentials of a request, the best first. Headers of an authenticating proxy are none.
 #[derive(Clone, Default)]

@@ -2,10 +2,13 @@
 
 use http::header::{
     AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, FORWARDED, HOST, PROXY_AUTHENTICATE,
-    PROXY_AUTHORIZATION, SET_COOKIE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, VIA,
+    PROXY_AUTHORIZATION, SEC_WEBSOCKET_PROTOCOL, SET_COOKIE, TE, TRAILER, TRANSFER_ENCODING,
+    UPGRADE, VIA,
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
+
+use crate::access::WEBSOCKET_BEARER;
 
 /// What concerns one connection, and no other (RFC 9110, 7.6.1).
 const OF_ONE_HOP: [HeaderName; 9] = [
@@ -39,10 +42,25 @@ pub(super) fn of_request(
     let mut passed = end_to_end(headers, |name| {
         OF_THIS_REQUEST.contains(name) || OF_PROXIES.iter().any(|it| name.as_str().starts_with(it))
     });
+    let protocols = websocket_protocols(&passed);
+    passed.remove(SEC_WEBSOCKET_PROTOCOL);
+    if !protocols.is_empty() {
+        passed.insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_bytes(&protocols)?);
+    }
     let mut bearer = HeaderValue::try_from(format!("Bearer {}", token.expose_secret()))?;
     bearer.set_sensitive(true);
     passed.insert(AUTHORIZATION, bearer);
     Ok(passed)
+}
+
+/// The protocols that a request offers, without the token that stands among them: it is sent in
+/// `Authorization`.
+fn websocket_protocols(headers: &HeaderMap) -> Vec<u8> {
+    let values = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter();
+    let protocols = values.flat_map(|it| it.as_bytes().split(|it| *it == b','));
+    let protocols = protocols.map(<[u8]>::trim_ascii);
+    let others = protocols.filter(|it| !it.starts_with(WEBSOCKET_BEARER.as_bytes()));
+    Vec::from_iter(others).join(&b", "[..])
 }
 
 /// The headers of an answer as the caller gets them.
@@ -112,6 +130,26 @@ mod tests {
         assert_eq!(passed.get_all(AUTHORIZATION).iter().collect::<Vec<_>>(), ["Bearer mine"]);
         assert!(!format!("{passed:?}").contains("mine"));
         assert!(of_request(&headers, &"a\r\nb".into()).is_err());
+    }
+
+    #[test]
+    fn a_token_among_the_protocols_of_a_websocket_is_not_passed_on() {
+        let bearer = "base64url.bearer.authorization.k8s.io.bWluZQ";
+        for (offered, expected) in [
+            (&[&*format!("{bearer}, v4.channel.k8s.io,v5")][..], Some("v4.channel.k8s.io, v5")),
+            (&["v4", bearer, &format!("v5 ,{bearer}")], Some("v4, v5")),
+            (&["v4"], Some("v4")),
+            (&[bearer], None),
+            (&[], None),
+        ] {
+            let mut headers = HeaderMap::new();
+            for value in offered {
+                headers.append(SEC_WEBSOCKET_PROTOCOL, value.parse().unwrap());
+            }
+            let passed = of_request(&headers, &"mine".into()).unwrap();
+            let passed = Vec::from_iter(passed.get_all(SEC_WEBSOCKET_PROTOCOL));
+            assert_eq!(passed, Vec::from_iter(expected), "{offered:?}");
+        }
     }
 
     #[test]
