@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use http::header::{HOST, ORIGIN, X_CONTENT_TYPE_OPTIONS};
+use http::header::{AUTHORIZATION, CONNECTION, HOST, ORIGIN, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use k8s_serve::answer as answers;
 
@@ -147,6 +147,7 @@ fn check(
         let message = "pages of other hosts may not ask here; open the address itself";
         return Err(Refusal::forbidden(message));
     }
+    keeps_what_is_decided_by(request.headers())?;
     // The API server is asked then, with the caller's token, and knows whether the caller may.
     if !(is_forwarded(request) && matches!(access, Access::Controlled(_))) {
         not_for_another(request.headers())?;
@@ -167,6 +168,23 @@ fn is_embedded(headers: &HeaderMap) -> bool {
     };
     says("sec-fetch-site", "cross-site")
         && !(says("sec-fetch-mode", "navigate") && says("sec-fetch-dest", "document"))
+}
+
+/// Refuses requests whose `Connection` names headers that decide who asks: those would be believed
+/// here, and not be passed on.
+fn keeps_what_is_decided_by(headers: &HeaderMap) -> Result<(), Refusal> {
+    for value in headers.get_all(CONNECTION) {
+        let named = String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase();
+        let decides = |name: &&str| {
+            *name == AUTHORIZATION.as_str()
+                || ["impersonate-", "sec-websocket-"].iter().any(|it| name.starts_with(it))
+        };
+        if let Some(name) = named.split(',').map(str::trim).find(decides) {
+            let message = format!("{name} is no header of one connection");
+            return Err(Refusal::bad_request(message));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses requests that are made in the name of others: they would be answered with what the
@@ -264,6 +282,27 @@ mod tests {
             let refusal = check(&request.unwrap(), &Access::Own, &[]).unwrap_err();
             assert_eq!(refusal.code, StatusCode::FORBIDDEN, "{path}");
         }
+    }
+
+    #[test]
+    fn connections_do_not_take_away_what_says_who_asks() {
+        let of = |values: &[&str]| {
+            let mut request = Request::get("http://localhost/api/v1/pods").body(Body::empty());
+            for value in values {
+                let headers = request.as_mut().unwrap().headers_mut();
+                headers.append(CONNECTION, value.parse().unwrap());
+            }
+            check(&request.unwrap(), &Access::Own, &[]).map_err(|it| it.code.as_u16())
+        };
+        for values in [
+            &["Impersonate-User"][..],
+            &["close,impersonate-extra-x"],
+            &["Upgrade", "keep-alive , AUTHORIZATION"],
+            &["Sec-WebSocket-Protocol, Upgrade"],
+        ] {
+            assert_eq!(of(values), Err(400), "{values:?}");
+        }
+        assert_eq!(of(&["Upgrade, keep-alive, x-hop"]), Ok(()));
     }
 
     #[test]
