@@ -14,6 +14,9 @@ use crate::api::url;
 
 /// First segments of deprecated paths, which stand for a verb.
 const VERBS_IN_PATHS: [&str; 2] = ["watch", "proxy"];
+/// How many requirements of selectors a review has at the most, and how many values.
+const MAX_REQUIREMENTS: usize = 100;
+const MAX_VALUES: usize = 1000;
 
 /// What a review asks of a request. Never built of a part of the URL's text: two requests are the
 /// same question only if they were understood in the same way.
@@ -148,6 +151,18 @@ impl Attributes {
 }
 
 impl ResourceAttributes {
+    /// With the selectors of the request, unless they are too long for a review: without them it
+    /// asks for more.
+    pub(crate) fn with_selectors(self, fields: FieldSelector, labels: LabelSelector) -> Self {
+        let of_labels = labels.requirements();
+        let requirements = fields.requirements().len() + of_labels.len();
+        let values: usize = of_labels.iter().map(|it| it.values().len()).sum();
+        match requirements <= MAX_REQUIREMENTS && values <= MAX_VALUES {
+            true => Self { fields, labels, ..self },
+            false => self,
+        }
+    }
+
     fn to_review(&self) -> Value {
         let mut review = Map::new();
         let texts = [
@@ -219,9 +234,7 @@ fn of_resource(method: &Method, path: &ResourcePath, query: &str) -> ResourceAtt
     {
         name.clone_into(&mut attributes.name);
     }
-    attributes.fields = fields.unwrap_or_default();
-    attributes.labels = labels.unwrap_or_default();
-    attributes
+    attributes.with_selectors(fields.unwrap_or_default(), labels.unwrap_or_default())
 }
 
 fn of_path(path: &ResourcePath) -> ResourceAttributes {

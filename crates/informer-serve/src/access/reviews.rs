@@ -27,6 +27,8 @@ const FAILURE_LIFETIME: Duration = Duration::from_secs(1);
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Answers to each of the two questions.
 const BOUNDS: Bounds = Bounds { entries: 4096, bytes: 16 << 20, asking: 1024 };
+/// What is asked with more bytes is asked each time: a request may be as long as its caller wants.
+const MAX_REMEMBERED_QUESTION: usize = 16 * 1024;
 /// How many reviews are under way at a time.
 const MAX_CONCURRENT: usize = 64;
 /// How often a warning about reviews that fail is logged, at the most.
@@ -148,8 +150,12 @@ impl Reviews {
             let (upstream, question) = (self.upstream.clone(), question.clone());
             async move {
                 let answer = upstream.review_access(&question).await;
-                let weight = 256 + question.caller.weight() + question.attributes.weight();
-                Fresh { lifetime: lifetime(&answer), answer, weight }
+                let asked = question.attributes.weight();
+                let lifetime = match asked <= MAX_REMEMBERED_QUESTION {
+                    true => lifetime(&answer),
+                    false => Duration::ZERO,
+                };
+                Fresh { lifetime, answer, weight: 256 + question.caller.weight() + asked }
             }
         });
         match decision.await?? {
@@ -209,12 +215,14 @@ impl From<Failure> for Refused {
 
 impl Upstream {
     async fn review_token(&self, token: &SecretString) -> Result<Option<Arc<Identity>>, Failure> {
-        let review = json!({
-            "apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview",
-            "spec": { "token": token.expose_secret() },
-        });
+        let review = || {
+            json!({
+                "apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview",
+                "spec": { "token": token.expose_secret() },
+            })
+        };
         let path = "/apis/authentication.k8s.io/v1/tokenreviews";
-        let status: TokenReviewStatus = self.create(TOKEN_REVIEWS, path, &review).await?;
+        let status: TokenReviewStatus = self.create(TOKEN_REVIEWS, path, review).await?;
         let identity = status.user.filter(|_| status.authenticated).map(|it| {
             let User { username, uid, groups, extra } = it;
             Identity { user: username, uid, groups, extra }
@@ -223,31 +231,34 @@ impl Upstream {
     }
 
     async fn review_access(&self, question: &Question) -> Result<Decision, Failure> {
-        let Identity { user, groups, uid, extra } = &*question.caller;
-        let (field, attributes) = question.attributes.to_review();
-        let mut spec = json!({ "user": user, "groups": groups, "uid": uid, "extra": extra });
-        spec[field] = attributes;
-        let review = json!({
-            "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec,
-        });
+        let review = || {
+            let Identity { user, groups, uid, extra } = &*question.caller;
+            let (field, attributes) = question.attributes.to_review();
+            let mut spec = json!({ "user": user, "groups": groups, "uid": uid, "extra": extra });
+            spec[field] = attributes;
+            json!({
+                "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec,
+            })
+        };
         let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
-        let status: AccessReviewStatus = self.create(ACCESS_REVIEWS, path, &review).await?;
+        let status: AccessReviewStatus = self.create(ACCESS_REVIEWS, path, review).await?;
         Ok(match status.allowed && !status.denied {
             true => Decision::Allowed,
             false => Decision::Refused { reason: status.reason },
         })
     }
 
-    /// Creates a review and returns its status. Neither is logged.
+    /// Creates a review and returns its status. Neither is logged. The review is built once there
+    /// is a place for it.
     async fn create<S: DeserializeOwned>(
         &self,
         resource: &'static str,
         path: &str,
-        review: &Value,
+        review: impl FnOnce() -> Value + Send,
     ) -> Result<S, Failure> {
         let asking = async {
             let _place = self.places.acquire().await;
-            let body = serde_json::to_vec(review).map_err(|error| error.to_string())?;
+            let body = serde_json::to_vec(&review()).map_err(|error| error.to_string())?;
             let request = Request::post(path).header("content-type", "application/json");
             let request = request.body(body).map_err(|error| error.to_string())?;
             match self.client.request::<Review<S>>(request).await {
@@ -335,4 +346,24 @@ struct AccessReviewStatus {
     denied: bool,
     #[serde(default)]
     reason: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_review_without_a_place_is_not_built() {
+        let unreachable = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
+        let reviews = Reviews::new(Client::try_from(unreachable).unwrap());
+        let upstream = Upstream { places: Arc::new(Semaphore::new(0)), ..reviews.upstream };
+        let mut is_built = false;
+        let review = || {
+            is_built = true;
+            Value::Null
+        };
+        let answer = upstream.create::<AccessReviewStatus>(ACCESS_REVIEWS, "/", review).await;
+        assert!(answer.is_err_and(|it| it.0.contains("did not answer")));
+        assert!(!is_built);
+    }
 }

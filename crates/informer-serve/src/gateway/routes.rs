@@ -183,17 +183,16 @@ fn of_list(group: &str, version: &str, plural: &str, query: &str) -> Attributes 
     // What cannot be read is refused later, and selects nothing.
     let ListQuery { labels, fields, namespace, .. } = ListQuery::parse(query).unwrap_or_default();
     let name = fields.required_value("metadata.name").unwrap_or_default().to_owned();
-    Attributes::Resource(Box::new(ResourceAttributes {
+    let attributes = ResourceAttributes {
         verb: "list".into(),
         group: group.to_owned(),
         version: version.to_owned(),
         resource: plural.to_owned(),
         namespace: namespace.unwrap_or_default(),
         name,
-        fields,
-        labels,
         ..ResourceAttributes::default()
-    }))
+    };
+    Attributes::Resource(Box::new(attributes.with_selectors(fields, labels)))
 }
 
 /// What the read of an object reads, in the words of the API.

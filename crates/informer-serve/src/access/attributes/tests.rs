@@ -186,3 +186,21 @@ fn refusals_are_in_the_words_of_an_api_server() {
     let metrics = of("GET", "/metrics").forbidden(&alice, "").to_json();
     assert!(metrics.contains(r#""reason":"Forbidden","details":{},"code":403"#), "{metrics}");
 }
+
+#[test]
+fn selectors_too_long_for_a_review_are_left_out_of_it() {
+    let selectors = |query: &str| {
+        let of = of("GET", &format!("/api/v1/namespaces/a/pods?{query}"));
+        let (_, review) = of.to_review();
+        assert_eq!((&review["verb"], &review["namespace"]), (&json!("list"), &json!("a")));
+        ["fieldSelector", "labelSelector"].map(|it| review.get(it).is_some())
+    };
+    let labels = |count: usize| (0..count).map(|it| format!("k{it}=v")).collect::<Vec<_>>();
+    let values = |count: usize| (0..count).map(|it| it.to_string()).collect::<Vec<_>>();
+    let of_labels = |count| selectors(&format!("labelSelector={}", labels(count).join(",")));
+    assert_eq!((of_labels(100), of_labels(101)), ([false, true], [false, false]));
+    let both = format!("fieldSelector=spec.nodeName=n&labelSelector={}", labels(100).join(","));
+    assert_eq!(selectors(&both), [false, false]);
+    let of_values = |count| selectors(&format!("labelSelector=k+in+({})", values(count).join(",")));
+    assert_eq!((of_values(1000), of_values(1001)), ([false, true], [false, false]));
+}

@@ -219,3 +219,16 @@ async fn nothing_but_reads_is_answered_with_the_endpoints_account() {
         assert_eq!(it.ask(asked).await.code, StatusCode::FORBIDDEN, "{path}");
     }
 }
+
+#[tokio::test]
+async fn the_answer_to_an_endless_question_is_not_remembered() {
+    let it = Controlled::start().await;
+    for (length, asked) in [(8 * 1024, 1), (17 * 1024, 2)] {
+        let before = it.judge.accesses().len();
+        let path = format!("{PODS}/{}", "x".repeat(length));
+        for _ in 0..2 {
+            it.get("alice-token", &path).await.refusal(403, "Forbidden");
+        }
+        assert_eq!(it.judge.accesses().len() - before, asked, "{length} bytes");
+    }
+}
