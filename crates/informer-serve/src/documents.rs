@@ -14,7 +14,8 @@ use http::header::{
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use kube::Client;
-use tokio::time::Instant;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout};
 
 use crate::forward::{pick_answer_headers, send};
 use crate::refusal::Refusal;
@@ -28,17 +29,25 @@ const MAX_BYTES: usize = 32 << 20;
 const MAX_DOCUMENTS: usize = 256;
 /// How many bytes the headers in a key may have: what asks for more is not remembered.
 const MAX_KEY_HEADERS: usize = 1024;
-/// The parameters that documents depend on: the hash by which `/openapi/v3` names versions, and how
-/// long discovery may take.
-const PARAMETERS: [&str; 2] = ["hash", "timeout"];
+/// The parameters that documents depend on: the hash by which `/openapi/v3` names versions, how
+/// long discovery may take, and whether JSON is indented. No others are passed on: each would make
+/// another document.
+const PARAMETERS: [&str; 3] = ["hash", "timeout", "pretty"];
 /// The largest document that is passed on.
 const MAX_DOCUMENT_BYTES: usize = 64 << 20;
+/// How many documents are fetched at a time.
+const MAX_FETCHES: usize = 8;
+/// How long a request waits until its document can be fetched.
+const MAX_WAIT: Duration = Duration::from_secs(5);
+/// How long the body of a document may take.
+const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The documents that were asked for last.
 pub(crate) struct Documents {
     client: Client,
     /// The one asked for last at the end.
     remembered: Mutex<VecDeque<Arc<Document>>>,
+    fetches: Semaphore,
 }
 
 struct Document {
@@ -65,21 +74,36 @@ struct Key {
 
 impl Documents {
     pub(crate) fn new(client: Client) -> Self {
-        Self { client, remembered: Mutex::default() }
+        Self { client, remembered: Mutex::default(), fetches: Semaphore::new(MAX_FETCHES) }
     }
 
     /// The document at a path with its query.
     ///
     /// # Errors
-    /// If the server does not answer.
+    /// If the server does not answer, or too many documents are being fetched.
     pub(crate) async fn get(&self, path: &str, headers: &HeaderMap) -> Result<Response, Refusal> {
         let all = |name| headers.get_all(name).iter().cloned().collect();
         let (accept, encoding, reader) = (all(ACCEPT), all(ACCEPT_ENCODING), reader(headers));
-        let key = Key { path: path.to_owned(), accept, encoding, reader };
+        let path = &with_known_parameters(path);
+        let key = Key { path: path.clone(), accept, encoding, reader };
         let may_remember = key.is_ordinary();
-        let known = self.known(&key).filter(|_| may_remember);
-        if let Some(fresh) = known.as_ref().filter(|it| it.at.elapsed() < FRESH) {
+        let look = || self.known(&key).filter(|_| may_remember);
+        let is_fresh = |it: &&Arc<Document>| it.at.elapsed() < FRESH;
+        let mut known = look();
+        if let Some(fresh) = known.as_ref().filter(is_fresh) {
             return Ok(fresh.answer(headers));
+        }
+        let place = timeout(MAX_WAIT, self.fetches.acquire()).await;
+        // Another request may have fetched it.
+        known = look().or(known);
+        let is_late = place.is_err();
+        if let Some(known) = known.as_ref().filter(|it| is_late || is_fresh(it)) {
+            return Ok(known.answer(headers));
+        }
+        if is_late {
+            let message = "too many documents are being fetched, try again later";
+            let refusal = Refusal::new(StatusCode::TOO_MANY_REQUESTS, message);
+            return Err(Refusal { retry_after: Some(1), ..refusal });
         }
         let mut asked = headers.clone();
         asked.remove(IF_NONE_MATCH);
@@ -102,7 +126,12 @@ impl Documents {
                 Document { key: key.clone(), headers: own.clone(), body: body.clone(), at };
             return Ok(self.remember(renewed).answer(headers));
         }
-        let body = Limited::new(body, MAX_DOCUMENT_BYTES).collect().await.map_err(|error| {
+        let body = Limited::new(body, MAX_DOCUMENT_BYTES).collect();
+        let body = match timeout(BODY_TIMEOUT, body).await {
+            Ok(body) => body.map_err(|error| error.to_string()),
+            Err(_) => Err(format!("it took longer than {} s", BODY_TIMEOUT.as_secs())),
+        };
+        let body = body.map_err(|error| {
             Refusal::unavailable(format!("the API server's answer broke off: {error}"))
         })?;
         let own = pick_answer_headers(&parts.headers);
@@ -144,6 +173,23 @@ impl Documents {
     }
 }
 
+/// A path with those parameters of its query that documents depend on, in one order.
+fn with_known_parameters(path: &str) -> String {
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    let mut known = form_urlencoded::Serializer::new(String::new());
+    for name in PARAMETERS {
+        // The first one counts, as for the API server.
+        let mut pairs = form_urlencoded::parse(query.as_bytes());
+        if let Some((_, value)) = pairs.find(|(it, _)| it == name) {
+            known.append_pair(name, &value);
+        }
+    }
+    match known.finish() {
+        query if query.is_empty() => path.to_owned(),
+        query => format!("{path}?{query}"),
+    }
+}
+
 fn reader(headers: &HeaderMap) -> Option<&'static str> {
     let agent = headers.get(USER_AGENT)?.to_str().ok()?;
     READERS.into_iter().find(|it| agent.starts_with(it))
@@ -152,9 +198,7 @@ fn reader(headers: &HeaderMap) -> Option<&'static str> {
 impl Key {
     /// Whether it is one that many ask for: others are not worth a place.
     fn is_ordinary(&self) -> bool {
-        let query = self.path.split_once('?').map_or("", |(_, query)| query);
-        let mut names = form_urlencoded::parse(query.as_bytes()).map(|(name, _)| name);
-        names.all(|name| PARAMETERS.contains(&&*name)) && self.header_bytes() <= MAX_KEY_HEADERS
+        self.header_bytes() <= MAX_KEY_HEADERS
     }
 
     fn header_bytes(&self) -> usize {

@@ -60,13 +60,15 @@ async fn documents_that_only_one_client_asks_for_are_not_remembered() {
         server.requests().len()
     };
     let long = format!("application/json, {}", "application/x;q=0.1, ".repeat(60));
-    for (path, accept, again) in [
-        ("/api", "application/json", 0),
-        ("/api?timeout=32s", "application/json", 0),
-        ("/api?x=1", "application/json", 1),
-        ("/api", &*long, 1),
+    for (path, accept, first, again) in [
+        ("/api", "application/json", 1, 0),
+        ("/api?timeout=32s", "application/json", 1, 0),
+        ("/api", &*long, 1, 1),
+        // What the API server does not know makes no other document.
+        ("/api?x=1", "application/json", 0, 0),
+        ("/api?y&timeout=32s&timeout=1s&x=%26", "application/json", 0, 0),
     ] {
-        assert_eq!(asked(path, accept).await, 1, "{path}");
+        assert_eq!(asked(path, accept).await, first, "{path}");
         assert_eq!(asked(path, accept).await, again, "{path}");
     }
     // Too many push out the oldest.
@@ -75,6 +77,29 @@ async fn documents_that_only_one_client_asks_for_are_not_remembered() {
     }
     assert_eq!(asked("/api?timeout=299s", "application/json").await, 0);
     assert_eq!(asked("/api?timeout=1s", "application/json").await, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_documents_are_fetched_at_a_time_than_allowed() {
+    let server = server().await;
+    let endpoint = unhurried(&server, Options::default());
+    assert_eq!(get(&endpoint, "/api").await.code, StatusCode::OK);
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    server.faults().inject(Fault::stall());
+    let paths = Vec::from_iter((0..8).map(|it| format!("/apis/g{it}.example.com")));
+    let hanging = paths.iter().map(|it| get(&endpoint, it));
+    let mut hanging = pin!(futures_util::future::join_all(hanging));
+    let others = async {
+        let refused = get(&endpoint, "/apis/other.example.com").await;
+        refused.refusal(429, "TooManyRequests");
+        assert_eq!(refused.headers["retry-after"], "1");
+        assert_eq!(get(&endpoint, "/api").await.code, StatusCode::OK, "it is remembered");
+    };
+    tokio::select! {
+        biased;
+        _ = &mut hanging => panic!("the server answers"),
+        () = others => {}
+    }
 }
 
 #[tokio::test(start_paused = true)]
