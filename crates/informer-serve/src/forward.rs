@@ -1,6 +1,7 @@
 //! What the API server itself answers: requests passed on with the endpoint's own account, or with
 //! the caller's token ([`Forwarder`]).
 
+mod exchange;
 mod headers;
 mod relay;
 mod tap;

@@ -10,10 +10,9 @@ use axum::response::Response;
 use http::header::{CONNECTION, UPGRADE};
 use http::uri::PathAndQuery;
 use http::{HeaderValue, Method, Request, StatusCode, Uri, Version};
-use hyper::body::Incoming;
 use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::TokioExecutor;
 use kube::Config;
 use kube::client::ConfigExt;
@@ -25,6 +24,7 @@ use secrecy::SecretString;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
+use super::exchange::{Answered, Unanswered, exchange};
 use super::tap::Tap;
 use super::version::VersionScan;
 use super::writes::Telling;
@@ -36,9 +36,6 @@ use crate::refusal::Refusal;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a connection is kept for the next request. API servers close idle ones later.
 const POOL_IDLE: Duration = Duration::from_secs(30);
-/// How long the API server may take to begin an answer; its own limit is 60 s, and its words come
-/// first.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(70);
 
 /// The API server for requests that are passed on with the caller's own token.
 ///
@@ -46,7 +43,7 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(70);
 #[derive(Clone)]
 pub struct Upstream {
     base: Uri,
-    client: Client<HttpsConnector<HttpConnector>, Body>,
+    pub(super) client: Client<HttpsConnector<HttpConnector>, Body>,
 }
 
 /// Why an [`Upstream`] cannot be made.
@@ -200,29 +197,18 @@ impl Forwarder {
             Ok(request) => request,
             Err(refusal) => return refuse(refusal),
         };
-        let answer = match send(upstream, request, is_long).await {
-            Ok(answer) => answer,
-            Err(unanswered) => {
-                if unanswered.was_not_sent {
-                    return refuse(unanswered.refusal);
-                }
-                return Err(lost(&method, unanswered.refusal));
-            }
+        let exchanged = exchange(upstream, request, is_long, (telling, in_flight)).await;
+        let Answered { answer, telling, in_flight } = match exchanged {
+            Ok(answered) => answered,
+            Err(Unanswered { refusal, was_not_sent: true }) => return Err(refusal),
+            Err(Unanswered { refusal, was_not_sent: false }) => return Err(lost(&method, refusal)),
         };
         if let (StatusCode::SWITCHING_PROTOCOLS, Some(caller)) = (answer.status(), upgraded) {
             let stop = self.stop.clone();
             return Ok(upgrade::join(caller, answer, stop, (slot, in_flight)));
         }
         let (parts, body) = answer.into_parts();
-        // A refusal changed nothing. What became of a write that failed otherwise is not known.
-        if parts.status.is_client_error()
-            && let Some(telling) = &mut telling
-        {
-            telling.changed_nothing();
-        }
-        let watched = telling
-            .filter(|_| !parts.status.is_client_error())
-            .map(|telling| (VersionScan::of(&parts.headers), telling));
+        let watched = telling.map(|telling| (VersionScan::of(&parts.headers), telling));
         let mut response = Response::new(Body::new(Tap::new(body, watched, in_flight)));
         *response.status_mut() = parts.status;
         *response.headers_mut() = headers::of_answer(&parts.headers);
@@ -271,41 +257,6 @@ fn prepare(
     Ok(passed)
 }
 
-/// A request without an answer.
-struct Unanswered {
-    refusal: Refusal,
-    was_not_sent: bool,
-}
-
-async fn send(
-    upstream: &Upstream,
-    request: Request<Body>,
-    is_long: bool,
-) -> Result<http::Response<Incoming>, Unanswered> {
-    let sending = upstream.client.request(request);
-    let answered = match is_long {
-        true => Ok(sending.await),
-        false => tokio::time::timeout(HEAD_TIMEOUT, sending).await,
-    };
-    match answered {
-        Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(error)) => Err(Unanswered {
-            was_not_sent: error.is_connect(),
-            refusal: Refusal::unavailable(format!(
-                "the API server does not answer: {}",
-                innermost(&error)
-            )),
-        }),
-        Err(_) => Err(Unanswered {
-            was_not_sent: false,
-            refusal: Refusal::unavailable(format!(
-                "the API server does not answer: nothing came within {} s",
-                HEAD_TIMEOUT.as_secs()
-            )),
-        }),
-    }
-}
-
 /// The refusal of a request whose answer was lost. A write may have happened, and must not be
 /// repeated unseen: clients do that wherever they are told when to try again.
 fn lost(method: &Method, refusal: Refusal) -> Refusal {
@@ -314,13 +265,4 @@ fn lost(method: &Method, refusal: Refusal) -> Refusal {
     }
     let message = format!("{}; it is not known whether the request took effect", refusal.message);
     Refusal::new(StatusCode::GATEWAY_TIMEOUT, message)
-}
-
-/// What an error comes from, without the addresses around it.
-fn innermost(error: &Error) -> String {
-    let mut error: &dyn std::error::Error = error;
-    while let Some(source) = error.source() {
-        error = source;
-    }
-    error.to_string()
 }

@@ -170,6 +170,10 @@ impl Writes {
 }
 
 impl Telling {
+    pub(super) fn is_write(&self) -> bool {
+        self.kind == Kind::Write
+    }
+
     /// The body names this version.
     pub(super) fn named(&mut self, version: u64) {
         self.is_settled = true;

@@ -1,9 +1,12 @@
 //! What is not answered from the cache is asked with the caller's token, and what it told is seen
 //! by the next read.
 
+use futures_util::stream;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use informer_testkit::{Cut, Fault, Verb};
 use kube::Config;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
 use crate::Upstream;
@@ -11,8 +14,14 @@ use crate::Upstream;
 /// An endpoint that forwards for `root`, who may do everything.
 async fn forwarding(options: Options) -> Controlled {
     let server = server().await;
+    let url = server.url();
+    forwarding_to(&url, server, options)
+}
+
+/// As [`forwarding`], to another server than the endpoint's own account asks.
+fn forwarding_to(url: &str, server: TestServer, options: Options) -> Controlled {
     let judge = Judge::default();
-    let upstream = Upstream::of(&Config::new(server.url().parse().unwrap())).unwrap();
+    let upstream = Upstream::of(&Config::new(url.parse().unwrap())).unwrap();
     let endpoint = Endpoint::new(judge.client(&server), options).with_upstream(upstream);
     judge.knows("root-token", "root", &["system:masters"]);
     server.auth().add_token("root-token", "root");
@@ -31,6 +40,20 @@ impl Controlled {
 
     async fn names(&self, path: &str) -> Vec<String> {
         self.get("root-token", path).await.items()
+    }
+
+    /// Whether the next read of the newest state is forwarded.
+    fn must_forward(&self) -> bool {
+        let collection = self.endpoint.inner.collections.now().pop().unwrap();
+        self.endpoint.inner.writes.must_forward(&collection, Duration::from_secs(1))
+    }
+
+    /// Waits until no request is in flight any more.
+    async fn is_quiet(&self) {
+        let quiet = "serve_forwarded_in_flight 0";
+        while !self.get("root-token", "/metrics").await.text.contains(quiet) {
+            tokio::task::yield_now().await;
+        }
     }
 
     /// The cache gets nothing any more.
@@ -143,4 +166,63 @@ async fn a_user_has_no_more_watches_than_allowed() {
     assert!(second.headers().contains_key("retry-after"));
     drop(first);
     assert_eq!(ask().await.unwrap().status(), StatusCode::OK);
+}
+
+/// A request of `root`, made in the name of another.
+fn deletion(body: Body) -> AxumRequest {
+    let mut asked = request(Method::DELETE, "endpoint.example", "/api/v1/nodes/node-1");
+    *asked.body_mut() = body;
+    asked.headers_mut().insert(AUTHORIZATION, "Bearer root-token".parse().unwrap());
+    asked.headers_mut().insert("impersonate-user", "jane".parse().unwrap());
+    asked
+}
+
+async fn read_head(stream: &mut TcpStream) {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await.unwrap());
+    }
+}
+
+#[tokio::test]
+async fn a_refused_write_counts_for_nothing_though_its_caller_has_gone() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let it = forwarding_to(&url, server().await, Options::default());
+    it.names("/api/v1/nodes").await;
+    for (answer, counts) in [("403 Forbidden", false), ("200 OK", true)] {
+        let mut asking = Box::pin(it.router().oneshot(deletion(Body::empty())));
+        let taken = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            read_head(&mut stream).await;
+            stream
+        };
+        let mut stream = tokio::select! {
+            _ = &mut asking => panic!("it has no answer"),
+            stream = taken => stream,
+        };
+        drop(asking);
+        assert!(!it.must_forward(), "nobody has said yet what became of it");
+        let answer = format!("HTTP/1.1 {answer}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        stream.write_all(answer.as_bytes()).await.unwrap();
+        it.is_quiet().await;
+        assert_eq!(it.must_forward(), counts, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_write_that_was_not_sent_to_its_end_counts_for_nothing() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let it = forwarding_to(&url, server().await, Options::default());
+    it.names("/api/v1/nodes").await;
+    let chunks = [Ok("{"), Err(std::io::Error::other("reset"))];
+    let server = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        drop(stream.read_to_end(&mut Vec::new()).await);
+    };
+    let asking = it.ask(deletion(Body::from_stream(stream::iter(chunks))));
+    let ((), answer) = tokio::join!(server, asking);
+    assert_eq!(answer.code, StatusCode::GATEWAY_TIMEOUT, "{}", answer.text);
+    assert!(!it.must_forward());
 }

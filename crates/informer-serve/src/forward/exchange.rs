@@ -1,0 +1,154 @@
+//! One request to the API server up to the head of its answer.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::Bytes;
+use http::Request;
+use http_body::{Body as _, Frame, SizeHint};
+use hyper::body::Incoming;
+use hyper_util::client::legacy::Error;
+
+use super::upstream::{InFlight, Upstream};
+use super::writes::Telling;
+use crate::refusal::Refusal;
+
+/// How long the API server may take to begin an answer; its own limit is 60 s, and its words come
+/// first.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(70);
+
+/// An answer, and what it has to tell yet. Dropped in this order: what is not in flight any more
+/// has told.
+pub(super) struct Answered {
+    pub(super) answer: http::Response<Incoming>,
+    pub(super) telling: Option<Telling>,
+    pub(super) in_flight: InFlight,
+}
+
+/// A request without an answer.
+pub(super) struct Unanswered {
+    pub(super) refusal: Refusal,
+    pub(super) was_not_sent: bool,
+}
+
+/// Sends a request and waits for the head of its answer, for as long as it takes if `is_long`.
+///
+/// # Errors
+/// If there is no answer.
+///
+/// # Cancel safety
+/// A write goes on: only its answer says whether it was refused.
+pub(super) async fn exchange(
+    upstream: &Upstream,
+    request: Request<Body>,
+    is_long: bool,
+    (telling, in_flight): (Option<Telling>, InFlight),
+) -> Result<Answered, Unanswered> {
+    if !telling.as_ref().is_some_and(Telling::is_write) {
+        return run(upstream.clone(), request, is_long, (telling, in_flight)).await;
+    }
+    // No write lasts.
+    let running = run(upstream.clone(), request, false, (telling, in_flight));
+    tokio::spawn(running).await.unwrap_or_else(|error| {
+        let refusal = Refusal::unavailable(format!("the request was given up: {error}"));
+        Err(Unanswered { refusal, was_not_sent: false })
+    })
+}
+
+async fn run(
+    upstream: Upstream,
+    request: Request<Body>,
+    is_long: bool,
+    (mut telling, in_flight): (Option<Telling>, InFlight),
+) -> Result<Answered, Unanswered> {
+    let is_sent = Arc::new(AtomicBool::new(request.body().is_end_stream()));
+    let request = request.map(|body| Body::new(Sent { body, is_sent: Arc::clone(&is_sent) }));
+    let answer = send(&upstream, request, is_long).await;
+    // A refusal changed nothing, nor did a part of a body. What became of a write that failed
+    // otherwise is not known.
+    let changed_nothing = match &answer {
+        Ok(answer) => answer.status().is_client_error(),
+        Err(unanswered) => unanswered.was_not_sent || !is_sent.load(Ordering::Acquire),
+    };
+    if changed_nothing && let Some(mut telling) = telling.take() {
+        telling.changed_nothing();
+    }
+    Ok(Answered { answer: answer?, telling, in_flight })
+}
+
+async fn send(
+    upstream: &Upstream,
+    request: Request<Body>,
+    is_long: bool,
+) -> Result<http::Response<Incoming>, Unanswered> {
+    let sending = upstream.client.request(request);
+    let answered = match is_long {
+        true => Ok(sending.await),
+        false => tokio::time::timeout(HEAD_TIMEOUT, sending).await,
+    };
+    match answered {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(error)) => Err(Unanswered {
+            was_not_sent: error.is_connect(),
+            refusal: Refusal::unavailable(format!(
+                "the API server does not answer: {}",
+                innermost(&error)
+            )),
+        }),
+        Err(_) => Err(Unanswered {
+            was_not_sent: false,
+            refusal: Refusal::unavailable(format!(
+                "the API server does not answer: nothing came within {} s",
+                HEAD_TIMEOUT.as_secs()
+            )),
+        }),
+    }
+}
+
+/// What an error comes from, without the addresses around it.
+fn innermost(error: &Error) -> String {
+    let mut error: &dyn std::error::Error = error;
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    error.to_string()
+}
+
+/// The body of a request, which says whether it was sent to its end.
+struct Sent {
+    body: Body,
+    is_sent: Arc<AtomicBool>,
+}
+
+impl http_body::Body for Sent {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        let is_over = match &polled {
+            Poll::Ready(None) => true,
+            Poll::Ready(Some(Ok(_))) => self.body.is_end_stream(),
+            Poll::Ready(Some(Err(_))) | Poll::Pending => false,
+        };
+        if is_over {
+            self.is_sent.store(true, Ordering::Release);
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
