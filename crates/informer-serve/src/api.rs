@@ -25,7 +25,9 @@ use crate::collection::Collection;
 use crate::collections::{REFRESH_DEADLINE, Unready};
 use crate::definition::described;
 use crate::endpoint::{Endpoint, Inner};
-use crate::forward::{forward, is_impersonated, is_long, may_be_cached, relay, telling};
+use crate::forward::{
+    forward, is_impersonated, is_long, may_be_cached, on_version, relay, telling,
+};
 use crate::listen::Slot;
 use crate::metrics::Origin;
 use crate::options::Options;
@@ -273,13 +275,16 @@ async fn of_resource(
         // The client lists, here, and costs the API server nothing.
         Some(Miss::Expired) if asked.verb == Verb::Watch => Ok(from_cache(response)),
         Some(miss) => match pass_on(inner, asked, served).await {
-            Ok(passed) => {
+            Ok(Answer { mut response, origin }) => {
                 // An API server has opened a watch before it looks at the version.
-                let is_reached = asked.verb != Verb::Watch && passed.response.status().is_success();
+                let is_reached = asked.verb != Verb::Watch && response.status().is_success();
                 if *miss == Miss::Ahead && is_reached {
-                    collection.told(named_version(asked.query), epoch, REFRESH_DEADLINE);
+                    // Not the version that was asked for: some servers answer whatever it is.
+                    response = on_version(response, move |version| {
+                        collection.told(version, epoch, REFRESH_DEADLINE);
+                    });
                 }
-                Ok(passed)
+                Ok(Answer { response, origin })
             }
             Err(_) => Ok(from_cache(response)),
         },
@@ -475,13 +480,6 @@ fn is_plain(path: &str) -> bool {
 /// Whether a query has a parameter that is not empty.
 fn has(query: &str, name: &str) -> bool {
     form_urlencoded::parse(query.as_bytes()).any(|(key, value)| key == name && !value.is_empty())
-}
-
-/// The version that a query names.
-fn named_version(query: &str) -> u64 {
-    let mut parameters = form_urlencoded::parse(query.as_bytes());
-    let version = parameters.find(|(key, _)| key == "resourceVersion");
-    version.and_then(|(_, value)| value.parse().ok()).unwrap_or_default()
 }
 
 fn word(verb: Verb) -> &'static str {

@@ -3,6 +3,7 @@
 
 mod exchange;
 mod headers;
+mod named;
 mod relay;
 mod tap;
 #[cfg(test)]
@@ -12,6 +13,7 @@ mod upstream;
 mod version;
 mod writes;
 
+pub(crate) use named::on_version;
 pub(crate) use relay::{is_impersonated, is_long, may_be_cached, relay, telling};
 pub(crate) use upstream::{Forward, Forwarder};
 pub use upstream::{Upstream, UpstreamError};

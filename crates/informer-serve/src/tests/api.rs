@@ -9,6 +9,7 @@ use informer_testkit::{Cut, Fault, TestServer, Verb, generate};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
+use tower::service_fn;
 
 use super::*;
 use crate::Object;
@@ -377,6 +378,31 @@ async fn versions_ahead_are_waited_for_then_asked_of_the_server() {
     let lists = asked(&server, Verb::List, "pods");
     get(&endpoint, "/api/v1/pods").await.items();
     assert_eq!(asked(&server, Verb::List, "pods"), lists);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_version_that_only_a_request_names_is_not_believed() {
+    const FAR: &str = "resourceVersion=10000000000000000000";
+    let server = server().await;
+    let (service, version) = (server.service(), server.cluster().version());
+    // As a server may that does not look at it.
+    let list = json!({"kind": "PodList", "apiVersion": "v1",
+        "metadata": {"resourceVersion": version.to_string()}, "items": []});
+    let careless = service_fn(move |request: Request<kube::client::Body>| {
+        let (service, list) = (service.clone(), list.to_string());
+        async move {
+            if request.uri().query() != Some(FAR) {
+                return service.oneshot(request).await;
+            }
+            let answer = http::Response::builder().header("content-type", "application/json");
+            Ok(answer.body(k8s_serve::Body::full(list.into())).unwrap())
+        }
+    });
+    let endpoint = Endpoint::new(kube::Client::new(careless, "default"), Options::default());
+    assert_eq!(get(&endpoint, "/api/v1/pods").await.items().len(), 4);
+    assert!(get(&endpoint, &format!("/api/v1/pods?{FAR}")).await.items().is_empty());
+    let collection = endpoint.inner.collections.now().pop().unwrap();
+    assert!(collection.history.floor() <= version, "{}", collection.history.floor());
 }
 
 #[tokio::test(start_paused = true)]
