@@ -87,10 +87,17 @@ pub(crate) async fn answer(endpoint: &Endpoint, request: Request) -> Response {
         let refusal = Refusal::bad_request("a segment of the path is no name of an object");
         return refused(refusal, &parts.headers).response;
     }
-    let own = Caller::own();
-    let caller = parts.extensions.get::<Arc<Caller>>().unwrap_or(&own);
+    // The guard has left both. Without them nothing is answered.
+    let Some(caller) = parts.extensions.get::<Arc<Caller>>() else {
+        return refused(Refusal::unguarded(), &parts.headers).response;
+    };
     let permission = parts.extensions.get::<Permission>();
-    let watch = match is_watch && !matches!(caller.credential, Credential::Own) {
+    let is_own = matches!(caller.credential, Credential::Own);
+    // What is asked in the name of another is forwarded.
+    if permission.is_none() && !is_own && !is_impersonated(&parts.headers) {
+        return refused(Refusal::unguarded(), &parts.headers).response;
+    }
+    let watch = match is_watch && !is_own {
         true => match inner.per_user.open(&caller.user) {
             Ok(watch) => Some(watch),
             Err(refusal) => return refused(refusal, &parts.headers).response,

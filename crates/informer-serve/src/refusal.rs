@@ -51,6 +51,11 @@ impl Refusal {
         Self::new(StatusCode::NOT_FOUND, message)
     }
 
+    /// The refusal of a request that came past the guard.
+    pub(crate) fn unguarded() -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "nobody has said whether the caller may")
+    }
+
     pub(crate) fn unavailable(message: impl Into<String>) -> Self {
         Self { retry_after: Some(1), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, message) }
     }

@@ -1,6 +1,5 @@
 //! From short paths to answers.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::Router;
@@ -61,14 +60,13 @@ async fn nothing(asker: Asking, method: Method, uri: Uri) -> Response {
 
 /// Who asks. Nothing is looked up before [`may`](Self::may) has said yes.
 struct Asking {
-    asker: Option<Asker>,
+    asker: Asker,
     headers: HeaderMap,
 }
 
 impl Asking {
     async fn may(&self, attributes: Attributes) -> Result<(), Response> {
-        let Some(asker) = &self.asker else { return Ok(()) };
-        match asker.may(attributes).await {
+        match self.asker.may(attributes).await {
             Ok(_) => Ok(()),
             Err(refused) => Err(refuse(&refused, &self.headers)),
         }
@@ -76,10 +74,10 @@ impl Asking {
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Asking {
-    type Rejection = Infallible;
+    type Rejection = Refusal;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        let asker = parts.extensions.get::<Asker>().cloned();
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
+        let asker = parts.extensions.get::<Asker>().cloned().ok_or_else(Refusal::unguarded)?;
         Ok(Self { asker, headers: parts.headers.clone() })
     }
 }

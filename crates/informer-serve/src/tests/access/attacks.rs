@@ -1,6 +1,10 @@
 //! What callers try who want to read more than they may.
 
+use std::sync::Arc;
+
 use super::*;
+use crate::access::{Caller, Credential};
+use crate::{api, gateway};
 
 const PODS: &str = "/api/v1/namespaces/shop/pods";
 
@@ -231,4 +235,25 @@ async fn the_answer_to_an_endless_question_is_not_remembered() {
         }
         assert_eq!(it.judge.accesses().len() - before, asked, "{length} bytes");
     }
+}
+
+#[tokio::test]
+async fn what_came_past_the_guard_is_not_answered() {
+    let it = Controlled::start().await;
+    let asked = || request(Method::GET, "localhost", PODS);
+    let past = api::answer(&it.endpoint, asked()).await;
+    assert_eq!(past.status(), StatusCode::INTERNAL_SERVER_ERROR);
+    let credential = Credential::Token(Arc::new("alice-token".into()));
+    let mut without_permission = asked();
+    let caller = Caller { credential, identity: Arc::default() };
+    without_permission.extensions_mut().insert(Arc::new(caller));
+    let past = api::answer(&it.endpoint, without_permission).await;
+    assert_eq!(past.status(), StatusCode::INTERNAL_SERVER_ERROR);
+    let unguarded = gateway::router(Router::new()).with_state(it.endpoint.clone());
+    for path in ["/pods", "/core/v1/pods", "/core/v1/pods/shop/web-0", "/nope"] {
+        let asked = request(Method::GET, "localhost", path);
+        let past = unguarded.clone().oneshot(asked).await.unwrap();
+        assert_eq!(past.status(), StatusCode::INTERNAL_SERVER_ERROR, "{path}");
+    }
+    assert!(it.server.requests().resource("pods").is_empty());
 }
