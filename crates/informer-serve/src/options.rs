@@ -51,8 +51,8 @@ pub struct Options {
     pub shutdown_spread: Duration,
     /// How many connections are served at a time. Default: 4096.
     pub max_connections: usize,
-    /// How many requests are forwarded at a time, not counting watches and upgraded connections.
-    /// More are refused with 429. Default: 400.
+    /// How many requests are forwarded at a time, a quarter of them for one user, not counting
+    /// watches and upgraded connections. More are refused with 429. Default: 400.
     pub max_forwarded: usize,
     /// How many watches one user may have open where access is controlled. More are refused with
     /// 429. Default: 1000.

@@ -1,4 +1,4 @@
-//! How many watches each user has open.
+//! How many watches each user has open, and how many requests on their way.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -16,7 +16,7 @@ use prometheus_client::registry::Registry;
 
 use crate::refusal::Refusal;
 
-/// Counts open watches by user.
+/// Counts by user: open watches, or requests that are forwarded.
 pub(crate) struct PerUser {
     max: usize,
     open: Arc<Mutex<HashMap<String, usize>>>,
@@ -25,6 +25,11 @@ pub(crate) struct PerUser {
 
 /// One open watch of a user.
 pub(crate) struct OpenWatch {
+    _of: OfUser,
+}
+
+/// One of those that are counted of a user, for as long as it lives.
+pub(crate) struct OfUser {
     user: String,
     open: Arc<Mutex<HashMap<String, usize>>>,
 }
@@ -44,16 +49,24 @@ impl PerUser {
     /// # Errors
     /// If the user has as many as one may have.
     pub(crate) fn open(&self, user: &str) -> Result<OpenWatch, Refusal> {
-        let mut open = lock(&self.open);
-        if open.get(user).copied().unwrap_or_default() >= self.max {
-            self.refused.inc();
+        let Some(of) = self.begin(user) else {
             let message = format!("you have {} watches open, as many as one user may", self.max);
             let mut refusal = Refusal::new(StatusCode::TOO_MANY_REQUESTS, message);
             refusal.retry_after = Some(10);
             return Err(refusal);
+        };
+        Ok(OpenWatch { _of: of })
+    }
+
+    /// Counts one more of a user; `None` if the user has as many as one may have.
+    pub(crate) fn begin(&self, user: &str) -> Option<OfUser> {
+        let mut open = lock(&self.open);
+        if open.get(user).copied().unwrap_or_default() >= self.max {
+            self.refused.inc();
+            return None;
         }
         *open.entry(user.to_owned()).or_default() += 1;
-        Ok(OpenWatch { user: user.to_owned(), open: Arc::clone(&self.open) })
+        Some(OfUser { user: user.to_owned(), open: Arc::clone(&self.open) })
     }
 }
 
@@ -64,7 +77,7 @@ impl OpenWatch {
     }
 }
 
-impl Drop for OpenWatch {
+impl Drop for OfUser {
     fn drop(&mut self) {
         let mut open = lock(&self.open);
         if let Some(count) = open.get_mut(&self.user) {

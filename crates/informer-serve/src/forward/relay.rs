@@ -55,7 +55,8 @@ pub(crate) async fn relay(
     *request.version_mut() = parts.version;
     *request.headers_mut() = parts.headers.clone();
     *request.extensions_mut() = parts.extensions.clone();
-    inner.forwarder.forward(Forward { request, path, is_long, telling }, token).await
+    let user = caller.user.clone();
+    inner.forwarder.forward(Forward { request, user, path, is_long, telling }, token).await
 }
 
 /// Whether a request lasts as long as its caller wants.

@@ -14,13 +14,23 @@ use super::writes::Telling;
 pub(super) struct Tap<P> {
     body: Incoming,
     watched: Option<(VersionScan, Telling)>,
-    /// Kept until the end of the body.
-    _permit: P,
+    /// Until the end of the body, which comes before the caller has read all of it.
+    place: Option<P>,
 }
 
 impl<P> Tap<P> {
-    pub(super) fn new(body: Incoming, watched: Option<(VersionScan, Telling)>, permit: P) -> Self {
-        Self { body, watched, _permit: permit }
+    pub(super) fn new(body: Incoming, watched: Option<(VersionScan, Telling)>, place: P) -> Self {
+        let mut tap = Self { body, watched, place: Some(place) };
+        if tap.body.is_end_stream() {
+            tap.has_ended();
+        }
+        tap
+    }
+
+    /// Nothing more comes: a write that named no version is known as such now.
+    fn has_ended(&mut self) {
+        self.watched = None;
+        self.place = None;
     }
 }
 
@@ -43,8 +53,7 @@ impl<P: Unpin> Body for Tap<P> {
             self.watched = None;
         }
         if matches!(polled, Poll::Ready(None | Some(Err(_)))) || self.body.is_end_stream() {
-            // Nothing more comes: a write that named no version is known as such now.
-            self.watched = None;
+            self.has_ended();
         }
         polled
     }

@@ -34,7 +34,7 @@ fn forwarder(url: &str, max_forwarded: usize) -> Forwarder {
 fn plain(method: Method, path: &str, body: Body) -> Forward {
     let request = Request::builder().method(method).uri(path);
     let request = request.header("content-type", "application/json").body(body).unwrap();
-    Forward { request, path: path.to_owned(), is_long: false, telling: None }
+    Forward { request, user: "jane".into(), path: path.to_owned(), is_long: false, telling: None }
 }
 
 fn config_map(name: &str) -> Body {
@@ -190,10 +190,25 @@ async fn no_more_requests_are_in_flight_than_allowed_but_for_those_that_last() {
     );
     assert_eq!(watch.unwrap().status(), StatusCode::OK);
 
-    // The first one ends with its body.
+    // The first one ends with its body, though that is not read to its end.
     first.write_all(b"12345").await.unwrap();
-    assert_eq!(text(answer.unwrap().into_body()).await, "12345");
-    assert!(forwarder.begin(false, false).is_some());
+    let mut body = answer.unwrap().into_body();
+    assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "12345");
+    assert!(forwarder.begin(false, false, "jane").is_some());
+    drop(body);
+}
+
+#[tokio::test]
+async fn one_user_has_no_more_than_a_quarter_of_all_requests_in_flight() {
+    let (_listener, url) = raw().await;
+    let forwarder = forwarder(&url, 8);
+    let begin = |user| forwarder.begin(false, false, user);
+    let janes = [begin("jane"), begin("jane")];
+    assert!(janes.iter().all(Option::is_some) && begin("jane").is_none());
+    assert!(begin("joe").is_some());
+    assert!(forwarder.begin(true, false, "jane").is_some(), "a watch is none of them");
+    drop(janes);
+    assert!(begin("jane").is_some());
 }
 
 #[tokio::test]
@@ -225,7 +240,8 @@ async fn upgraded_connections_are_joined() {
         let forwarder = std::sync::Arc::clone(&forwarder);
         async move {
             let path = request.uri().path().to_owned();
-            let forward = Forward { request, path, is_long: false, telling: None };
+            let forward =
+                Forward { request, user: "jane".into(), path, is_long: false, telling: None };
             forwarder.forward(forward, &"callers".into()).await
         }
     });

@@ -30,6 +30,7 @@ use super::version::VersionScan;
 use super::writes::Telling;
 use super::{headers, upgrade};
 use crate::listen::Slot;
+use crate::per_user::{OfUser, PerUser};
 use crate::refusal::Refusal;
 
 /// How long a connection to the API server may take.
@@ -62,6 +63,7 @@ pub enum UpstreamError {
 pub(crate) struct Forwarder {
     upstream: OnceLock<Upstream>,
     permits: Arc<Semaphore>,
+    per_user: PerUser,
     counted: Counted,
     stop: CancellationToken,
 }
@@ -77,6 +79,8 @@ struct Counted {
 /// One request to forward.
 pub(crate) struct Forward {
     pub(crate) request: Request<Body>,
+    /// Whose token it is sent with.
+    pub(crate) user: String,
     /// The path as it was understood, and the query.
     pub(crate) path: String,
     /// Whether it lasts as long as the caller wants: a watch, a log that is followed.
@@ -88,7 +92,7 @@ pub(crate) struct Forward {
 /// Counted for as long as it lives.
 pub(super) struct InFlight {
     gauge: Gauge<i64, AtomicI64>,
-    _permit: Option<OwnedSemaphorePermit>,
+    _place: Option<(OwnedSemaphorePermit, OfUser)>,
 }
 
 impl Upstream {
@@ -135,10 +139,12 @@ impl fmt::Debug for Upstream {
 }
 
 impl Forwarder {
-    /// At most `max_forwarded` requests are in flight, not counting those that last.
+    /// At most `max_forwarded` requests are in flight, a quarter of them of one user, not counting
+    /// those that last.
     pub(crate) fn new(max_forwarded: usize, stop: CancellationToken) -> Self {
         let permits = Arc::new(Semaphore::new(max_forwarded.min(Semaphore::MAX_PERMITS)));
-        Self { upstream: OnceLock::new(), permits, counted: Counted::default(), stop }
+        let per_user = PerUser::new((max_forwarded / 4).max(1));
+        Self { upstream: OnceLock::new(), permits, per_user, counted: Counted::default(), stop }
     }
 
     /// Sets the server to forward to, unless there is one; before that nothing is forwarded.
@@ -165,7 +171,7 @@ impl Forwarder {
         forward: Forward,
         token: &SecretString,
     ) -> Result<Response, Refusal> {
-        let Forward { mut request, path, is_long, mut telling } = forward;
+        let Forward { mut request, user, path, is_long, mut telling } = forward;
         let mut refuse = |refusal| {
             if let Some(telling) = &mut telling {
                 telling.changed_nothing();
@@ -179,7 +185,7 @@ impl Forwarder {
         };
         let protocol = upgrade::requested(request.headers()).cloned();
         let is_long = is_long || protocol.is_some();
-        let Some(in_flight) = self.begin(is_long, protocol.is_some()) else {
+        let Some(in_flight) = self.begin(is_long, protocol.is_some(), &user) else {
             self.counted.refused.inc();
             let message =
                 "too many requests are being passed on to the API server, try again later";
@@ -215,15 +221,18 @@ impl Forwarder {
         Ok(response)
     }
 
-    pub(super) fn begin(&self, is_long: bool, is_upgrade: bool) -> Option<InFlight> {
-        let permit = match is_long {
+    pub(super) fn begin(&self, is_long: bool, is_upgrade: bool, user: &str) -> Option<InFlight> {
+        let place = match is_long {
             true => None,
-            false => Some(Arc::clone(&self.permits).try_acquire_owned().ok()?),
+            false => {
+                let of_user = self.per_user.begin(user)?;
+                Some((Arc::clone(&self.permits).try_acquire_owned().ok()?, of_user))
+            }
         };
         let Counted { in_flight, upgraded, .. } = &self.counted;
         let gauge = if is_upgrade { upgraded } else { in_flight }.clone();
         gauge.inc();
-        Some(InFlight { gauge, _permit: permit })
+        Some(InFlight { gauge, _place: place })
     }
 }
 
