@@ -220,7 +220,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 4096)]
     pub max_connections: usize,
     /// How many requests may be passed on to the API server at a time, not counting watches, logs
-    /// that are followed and exec; more are answered 429.
+    /// that are followed and exec; more are answered 429, as is one user beyond a quarter of them.
     #[arg(long, value_name = "COUNT", default_value_t = 400)]
     pub max_forwarded: usize,
     /// How many watches each user may have open where TLS is spoken; more are answered 429.
