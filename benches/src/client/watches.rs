@@ -32,7 +32,7 @@ use crate::meter::print;
 /// How many connections are being opened at a time.
 const OPENING: usize = 64;
 
-/// How often it is looked whether all events have come.
+/// The interval at which the generator checks whether all events have arrived.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// Watches, opened and closed as stdin says.

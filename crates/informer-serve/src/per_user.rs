@@ -28,7 +28,7 @@ pub(crate) struct OpenWatch {
     _of: OfUser,
 }
 
-/// One of those that are counted of a user, for as long as it lives.
+/// Counts as one open request of a user until it is dropped.
 pub(crate) struct OfUser {
     user: String,
     open: Arc<Mutex<HashMap<String, usize>>>,

@@ -150,8 +150,8 @@ pub enum GetOutput {
 #[derive(Debug, Clone, Parser)]
 #[command(after_help = SERVE_HELP)]
 pub struct ServeArgs {
-    /// Where to listen. On any other than a loopback address, other machines read what your account
-    /// may read; Kubernetes' own paths are refused there.
+    /// Where to listen. On any other than a loopback address only health probes are answered, unless
+    /// --tls-cert-file or --unprotected-api is given.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8888")]
     pub addr: SocketAddr,
     /// The resources that may be asked for: names as for watch, or * for all but Secrets. Secrets

@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
 enum Part {
     /// Opening watches of all Pods, and what events to them cost
     Deliveries,
-    /// What an event costs that one of many watches wants
+    /// The cost of an event that only one of many watches selects
     Nodes,
     /// Resident memory of idle watches
     Memory,
@@ -73,7 +73,7 @@ enum Part {
 pub(crate) struct Sizes {
     /// How many Pods there are, each on a node of its own.
     pub(crate) pods: usize,
-    /// Watches of all Pods: how many, and what they get.
+    /// For watches of all Pods: their numbers, and the changes made while they are open.
     deliveries: Vec<Deliveries>,
     /// Watches of one node each: few and many.
     nodes: [usize; 2],

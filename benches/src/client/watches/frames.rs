@@ -85,7 +85,7 @@ pub(super) struct Events {
     wire: Wire,
     whole: bool,
     kept: Vec<u8>,
-    /// Of the event in protobuf; none while its length is still coming.
+    /// Bytes of the current protobuf event still to come; `None` until its length has been read.
     left: Option<usize>,
 }
 

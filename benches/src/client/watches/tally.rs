@@ -101,7 +101,8 @@ impl Tally {
         Counts { late_us: percentiles(latencies), ..counts }
     }
 
-    /// How many were opened since the last time, and what one of the others was answered.
+    /// The number of watches opened since the last call, and the answer to one that was refused, if
+    /// any was.
     pub(super) fn take_opened(&self) -> (usize, Option<String>) {
         let mut state = self.state();
         (std::mem::take(&mut state.opened), state.failure.take())

@@ -11,12 +11,12 @@ use crate::backend::Change;
 use crate::object::{Object, WriteError};
 use crate::writer::Rendering;
 
-/// A change, with the events that were made of it: each is encoded once for each form in which it
-/// is sent, whatever the number of watchers.
+/// A change in the log, with its encoded events. An event is encoded once for each form (JSON,
+/// protobuf, metadata, table) that a client asks for, whatever the number of watchers.
 pub struct Logged<O> {
     change: Change<O>,
     portion: Portion,
-    /// `None` once they were let go of.
+    /// `None` after they were dropped to save memory.
     encoded: Mutex<Option<Vec<Encoded>>>,
     weight: Arc<Encodings>,
 }

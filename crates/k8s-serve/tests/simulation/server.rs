@@ -26,7 +26,8 @@ pub(crate) struct Change {
     pub(crate) pod: Arc<Pod>,
 }
 
-/// One history. The first versions of one that was restored are those of the one before.
+/// One history of the server. After a restore a new one begins; up to the restored version it has
+/// the states of the history before.
 struct Lineage {
     /// The version up to which it is the one before.
     base: u64,
