@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 
 use crate::connect::ConnectionArgs;
+use crate::version;
 
 /// Watch, get and serve Kubernetes objects from a shared informer's cache.
 ///
@@ -15,7 +17,8 @@ use crate::connect::ConnectionArgs;
 #[command(
     name = "kubectl-informer",
     bin_name = "kubectl informer",
-    version,
+    version = version::SHORT,
+    long_version = version::LONG,
     propagate_version = true
 )]
 pub struct Args {
@@ -42,6 +45,8 @@ pub enum Command {
     Get(GetArgs),
     /// Answer Kubernetes' read API, and plain HTTP requests, from informers' caches.
     Serve(Box<ServeArgs>),
+    /// Print a shell's completion script.
+    Completion(CompletionArgs),
 }
 
 /// Arguments of `demo`.
@@ -243,6 +248,14 @@ pub struct ServeArgs {
     pub check: bool,
 }
 
+/// Arguments of `completion`.
+#[derive(Debug, Clone, Parser)]
+#[command(after_help = COMPLETION_HELP)]
+pub struct CompletionArgs {
+    /// The shell.
+    pub shell: Shell,
+}
+
 /// What becomes of `metadata.managedFields`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ManagedFields {
@@ -263,6 +276,16 @@ loopback without TLS that is done with your account, and nothing is written: wri
 port-forward and proxy are answered 403. With --tls-cert-file callers get what the API server allows
 them, and writes are passed on with their tokens. Look at /metrics: serve_api_requests_total says who answered, serve_staleness_seconds how old the caches
 are, serve_held_bytes what they take.";
+
+const COMPLETION_HELP: &str = "\
+Try:
+  source <(kubectl-informer completion bash)                   # zsh likewise
+  kubectl-informer completion fish | source
+
+It completes the arguments of kubectl-informer. For those of kubectl informer, kubectl calls an
+executable kubectl_complete-informer; save this as that, in a folder of $PATH:
+  #!/bin/sh
+  exec kubectl-informer __complete \"$@\"";
 
 /// Durations as kubectl writes them: `5s`, `1m30s`, `500ms`, `0`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {

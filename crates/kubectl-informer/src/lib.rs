@@ -33,28 +33,33 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod completion;
 mod config;
 pub mod connect;
 mod demo;
 mod get;
 mod io;
 mod line;
+mod man_pages;
 mod object;
 mod progress;
 mod refused;
 mod resolve;
 mod serve;
 pub mod table;
+mod version;
 mod watch;
 
-use std::io::IsTerminal;
+use std::ffi::OsString;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use tracing_subscriber::EnvFilter;
 
 pub use args::{
-    Args, Command, DemoArgs, GetArgs, GetOutput, SelectionArgs, ServeArgs, WatchArgs, WatchOutput,
+    Args, Command, CompletionArgs, DemoArgs, GetArgs, GetOutput, SelectionArgs, ServeArgs,
+    WatchArgs, WatchOutput,
 };
 pub use config::{ArgsError, ConfigError};
 pub use io::{Io, Output};
@@ -76,6 +81,7 @@ pub async fn run(args: &Args, io: &Io) -> anyhow::Result<()> {
         Command::Watch(watch) => watch::watch(watch, &args.connection, io).await,
         Command::Get(get) => get::get(get, &args.connection, io).await,
         Command::Serve(serve) => serve::serve(serve, &args.connection, io).await,
+        Command::Completion(it) => Ok(io.print(completion::script(it.shell)).await?),
     };
     match result {
         Err(error) if io::is_broken_pipe(&error) => Ok(()),
@@ -86,7 +92,11 @@ pub async fn run(args: &Args, io: &Io) -> anyhow::Result<()> {
 /// The whole program: arguments, log, signals, [`run`], and the exit code.
 #[must_use]
 pub fn main() -> ExitCode {
-    let args = match Args::of_command_line(std::env::args_os()) {
+    let line: Vec<_> = std::env::args_os().collect();
+    if let Some(code) = unlisted(&line) {
+        return code;
+    }
+    let args = match Args::of_command_line(line) {
         Ok(args) => args,
         Err(ArgsError::CommandLine(error)) => error.exit(),
         Err(ArgsError::Config(error)) => {
@@ -116,6 +126,21 @@ pub fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// What programs ask for, and no help or completion lists.
+fn unlisted(line: &[OsString]) -> Option<ExitCode> {
+    let done = match completion::answer(line) {
+        Some(answer) => std::io::stdout().write_all(answer.as_bytes()),
+        None => man_pages::write_if_asked(line)?,
+    };
+    Some(done.map_or_else(
+        |error| {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        },
+        |()| ExitCode::SUCCESS,
+    ))
 }
 
 fn log_to_stderr(verbose: u8) {
