@@ -21,7 +21,9 @@ const NO_FILES: u8 = 4;
 pub(crate) fn script(shell: Shell) -> String {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Args::command(), PROGRAM, &mut script);
-    String::from_utf8_lossy(&script).into_owned()
+    // clap_complete 4.6.11 spells the hyphen of the program's name in two ways for bash, which then
+    // completes no command's arguments.
+    String::from_utf8_lossy(&script).replace("kubectl__subcmd__informer", "kubectl__informer")
 }
 
 /// The answer to kubectl, if it asks for completions: the executable `kubectl_complete-informer`
@@ -97,6 +99,18 @@ mod tests {
     fn only_kubectls_question_is_answered() {
         for line in [&["kubectl-informer"][..], &["kubectl-informer", "get"], &[]] {
             assert_eq!(answer(&line.iter().map(OsString::from).collect::<Vec<_>>()), None);
+        }
+    }
+
+    #[test]
+    fn the_script_for_bash_knows_what_to_offer_for_each_command() {
+        let script = script(Shell::Bash);
+        let commands: Vec<_> =
+            script.lines().filter_map(|it| it.trim().strip_prefix("cmd=\"kubectl")).collect();
+        assert!(commands.len() > 5, "{commands:?}");
+        for command in commands {
+            let case = format!("kubectl{})", command.trim_end_matches('"'));
+            assert!(script.lines().any(|it| it.trim() == case), "{case}");
         }
     }
 
