@@ -143,7 +143,9 @@ impl Endpoint {
     ///
     /// At most [`Options::max_connections`] are served at a time. One that does not send the whole
     /// head of a request within 30 s is closed, as is one that reads nothing for 30 s of what is
-    /// sent. On an address that is not loopback everything but the health paths is refused, unless
+    /// sent; an HTTP/2 stream that the client makes no room for during 30 s is reset. An HTTP/2
+    /// connection without a stream for 90 s is closed, an HTTP/1.1 connection without a request
+    /// after 30 s. On an address that is not loopback everything but the health paths is refused, unless
     /// [`Options::unprotected_api`] is set; see [`serve_tls`](Self::serve_tls).
     ///
     /// # Cancel safety

@@ -2,6 +2,7 @@
 
 mod connection;
 mod stall;
+mod streams;
 #[cfg(test)]
 mod tests;
 
@@ -28,10 +29,15 @@ pub(crate) struct Limits {
     pub(crate) connections: usize,
     /// How long a TLS handshake may take.
     pub(crate) handshake: Duration,
-    /// How long a connection may take to send the head of a request, or stay idle before the next.
+    /// How long a connection may take to send the head of a request. Over HTTP/1.1 it may stay idle
+    /// as long between two.
     pub(crate) request_head: Duration,
-    /// How long a write may take without any progress.
-    pub(crate) write_stall: Duration,
+    /// How long an HTTP/2 connection may stay without a stream. As in kube-apiserver, and as long
+    /// as Go's clients keep one.
+    pub(crate) idle: Duration,
+    /// How long a client may take nothing of what is ready for it: of a connection's bytes, and of
+    /// the body of an HTTP/2 stream.
+    pub(crate) stall: Duration,
 }
 
 impl Default for Limits {
@@ -40,7 +46,8 @@ impl Default for Limits {
             connections: 4096,
             handshake: Duration::from_secs(10),
             request_head: Duration::from_secs(30),
-            write_stall: Duration::from_secs(30),
+            idle: Duration::from_secs(90),
+            stall: Duration::from_secs(30),
         }
     }
 }

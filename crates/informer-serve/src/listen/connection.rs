@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use axum::routing::future::RouteFuture;
 use http::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -20,7 +19,8 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
-use super::stall::{Opening, StallGuard};
+use super::stall::StallGuard;
+use super::streams::{OfStreams, Streams};
 use super::{Limits, Slot};
 use crate::access::Peer;
 use crate::audit::RemoteAddress;
@@ -46,8 +46,6 @@ const PING_TIMEOUT: Duration = Duration::from_secs(20);
 const MAX_UNSENT_BYTES: u32 = 128 * 1024;
 /// How much is read of a client that was refused before its connection is closed.
 const MAX_DISCARDED_BYTES: u64 = 64 * 1024;
-/// The bytes that begin HTTP/2.
-const PREFACE_BYTES: usize = 24;
 const PLAIN_REFUSED: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 50\r\nConnection: close\r\n\r\nthis address speaks TLS: ask with https:// instead";
 
 /// What all connections are served with.
@@ -56,7 +54,6 @@ pub(super) struct Server {
     tls: Option<TlsAcceptor>,
     limits: Limits,
     http1: http1::Builder,
-    http2: http2::Builder<TokioExecutor>,
 }
 
 impl Server {
@@ -66,17 +63,7 @@ impl Server {
             .timer(TokioTimer::new())
             .header_read_timeout(limits.request_head)
             .max_buf_size(MAX_HEAD_BYTES);
-        let mut http2 = http2::Builder::new(TokioExecutor::new());
-        http2
-            .timer(TokioTimer::new())
-            .max_concurrent_streams(MAX_STREAMS)
-            .max_header_list_size(MAX_HEAD_BYTES as u32)
-            .max_send_buf_size(MAX_STREAM_BYTES)
-            .max_pending_accept_reset_streams(MAX_PENDING_RESETS)
-            .max_local_error_reset_streams(MAX_ERROR_RESETS)
-            .keep_alive_interval(PING_INTERVAL)
-            .keep_alive_timeout(PING_TIMEOUT);
-        Self { router, tls, limits, http1, http2 }
+        Self { router, tls, limits, http1 }
     }
 
     /// Serves a connection to its end; `stop` lets its running requests end.
@@ -108,7 +95,7 @@ impl Server {
     ) where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let stream = StallGuard::new(stream, self.limits.write_stall);
+        let stream = StallGuard::new(stream, self.limits.stall);
         let Some(acceptor) = &self.tls else {
             return self.http1(stream, (slot, None, address), &stop).await;
         };
@@ -128,46 +115,69 @@ impl Server {
         }
     }
 
-    async fn http1<S>(&self, stream: S, (slot, peer, address): Of, stop: &CancellationToken)
+    async fn http1<S>(&self, stream: S, of: Of, stop: &CancellationToken)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let service = Service { router: self.router.clone(), slot, peer, address };
-        let connection = self.http1.serve_connection(TokioIo::new(stream), service);
-        let connection = Box::pin(connection.with_upgrades());
-        drive(connection, http1::UpgradeableConnection::graceful_shutdown, stop).await;
+        let connection = self.http1.serve_connection(TokioIo::new(stream), self.service(of));
+        let mut connection = Box::pin(connection.with_upgrades());
+        tokio::select! {
+            _ = &mut connection => return,
+            () = stop.cancelled() => {}
+        }
+        connection.as_mut().graceful_shutdown();
+        drop(connection.await);
     }
 
-    async fn http2<S>(&self, stream: S, (slot, peer, address): Of, stop: &CancellationToken)
+    /// Serves HTTP/2 until the client ends it, or has asked for nothing for too long: it has then
+    /// the time that a stalled stream has to leave.
+    async fn http2<S>(&self, stream: S, of: Of, stop: &CancellationToken)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let stream = Opening::new(stream, PREFACE_BYTES, self.limits.request_head);
-        let service = Service { router: self.router.clone(), slot, peer, address };
-        let connection = Box::pin(self.http2.serve_connection(TokioIo::new(stream), service));
-        drive(connection, http2::Connection::graceful_shutdown, stop).await;
+        let streams = Streams::new(self.limits);
+        let service = OfStreams(self.service(of));
+        let connection = http2(streams.clone()).serve_connection(TokioIo::new(stream), service);
+        let mut connection = Box::pin(connection);
+        tokio::select! {
+            _ = &mut connection => return,
+            () = streams.unused() => {}
+            () = stop.cancelled() => {}
+        }
+        if !streams.had_any() {
+            return;
+        }
+        connection.as_mut().graceful_shutdown();
+        tokio::select! {
+            _ = connection => {}
+            () = streams.unused_for(self.limits.stall) => {}
+        }
     }
+
+    fn service(&self, (slot, peer, address): Of) -> Service {
+        Service { router: self.router.clone(), slot, peer, address }
+    }
+}
+
+fn http2(streams: Streams) -> http2::Builder<Streams> {
+    let mut http2 = http2::Builder::new(streams);
+    http2
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(MAX_STREAMS)
+        .max_header_list_size(MAX_HEAD_BYTES as u32)
+        .max_send_buf_size(MAX_STREAM_BYTES)
+        .max_pending_accept_reset_streams(MAX_PENDING_RESETS)
+        .max_local_error_reset_streams(MAX_ERROR_RESETS)
+        .keep_alive_interval(PING_INTERVAL)
+        .keep_alive_timeout(PING_TIMEOUT);
+    http2
 }
 
 /// What is known of a connection.
 type Of = (Slot, Option<Peer>, Option<RemoteAddress>);
 
-/// Polls a connection to its end. Errors are the client's going away, or its taking too long.
-async fn drive<C: Future>(
-    mut connection: Pin<Box<C>>,
-    shut_down: impl FnOnce(Pin<&mut C>),
-    stop: &CancellationToken,
-) {
-    tokio::select! {
-        _ = &mut connection => return,
-        () = stop.cancelled() => {}
-    }
-    shut_down(connection.as_mut());
-    drop(connection.await);
-}
-
 /// The routes, for requests of one connection.
-struct Service {
+pub(super) struct Service {
     router: Router,
     slot: Slot,
     /// The certificate that the client has shown.

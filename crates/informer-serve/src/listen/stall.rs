@@ -1,4 +1,4 @@
-//! Time limits on what a peer does with a connection.
+//! A time limit on writes to a connection.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -73,79 +73,6 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for StallGuard<S> {
     }
 
     // Neither waits for the peer on a TCP stream.
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_shutdown(context)
-    }
-}
-
-/// Fails reads when the first bytes do not arrive in time: HTTP/2 has no limit for its preface.
-#[derive(Debug)]
-pub(crate) struct Opening<S> {
-    io: S,
-    awaited: Option<Awaited>,
-}
-
-#[derive(Debug)]
-struct Awaited {
-    bytes: usize,
-    deadline: Pin<Box<Sleep>>,
-}
-
-impl<S> Opening<S> {
-    /// Waits at most `limit` for the first `bytes`.
-    pub(crate) fn new(io: S, bytes: usize, limit: Duration) -> Self {
-        let deadline = Box::pin(tokio::time::sleep(limit));
-        Self { io, awaited: Some(Awaited { bytes, deadline }) }
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for Opening<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let polled = Pin::new(&mut self.io).poll_read(context, buffer);
-        let Some(awaited) = &mut self.awaited else { return polled };
-        if polled.is_pending() {
-            ready!(awaited.deadline.as_mut().poll(context));
-            let message = "the peer does not begin";
-            return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, message)));
-        }
-        awaited.bytes = awaited.bytes.saturating_sub(buffer.filled().len() - before);
-        if awaited.bytes == 0 {
-            self.awaited = None;
-        }
-        polled
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for Opening<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write(context, bytes)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write_vectored(context, slices)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.io.is_write_vectored()
-    }
-
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.io).poll_flush(context)
     }

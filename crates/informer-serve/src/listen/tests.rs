@@ -1,6 +1,8 @@
+mod streams;
+
 use axum::body::{Body, Bytes};
 use axum::routing::get;
-use futures_util::{FutureExt, stream};
+use futures_util::{FutureExt, StreamExt, stream};
 use http::{Request, Version};
 use http_body_util::{BodyExt, Empty};
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -17,12 +19,15 @@ use crate::tls::secret::Pair;
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 const ENDLESS: &[u8] = b"GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
+/// The size of `/large`: more than is buffered of a stream.
+const LARGE: usize = 300_000;
+
 /// More than any limit here.
 const FOR_EVER: Duration = Duration::from_secs(600);
 /// For what happens at once, unless there is a fault.
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// A server that answers `ok`, and without end on `/endless`.
+/// A server that answers with the version of HTTP, and without end on `/endless`.
 struct Running {
     address: String,
     stop: oneshot::Sender<()>,
@@ -57,7 +62,15 @@ impl Running {
 fn router(ended: mpsc::UnboundedSender<()>) -> Router {
     Router::new()
         .route("/", get(async |request: Request<Body>| format!("{:?}", request.version())))
+        .route("/large", get(async || Body::from(vec![b'x'; LARGE])))
+        .route("/quiet", get(async || quiet()))
         .route("/endless", get(move || async move { endless(ended.clone()) }))
+}
+
+/// One frame, and no end: a watch of what does not change.
+fn quiet() -> Body {
+    let first = stream::iter([Ok::<_, Infallible>(Bytes::from("first"))]);
+    Body::from_stream(first.chain(stream::pending()))
 }
 
 fn endless(ended: mpsc::UnboundedSender<()>) -> Body {
@@ -241,7 +254,7 @@ async fn an_http2_client_that_does_not_begin_is_closed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_never_reads_is_closed() {
-    let limit = Limits::default().write_stall;
+    let limit = Limits::default().stall;
     let mut connected = InMemory::connect("http/1.1").await;
     let started = Instant::now();
     connected.client.write_all(ENDLESS).await.unwrap();
@@ -263,7 +276,7 @@ async fn a_slow_client_is_served() {
     connected.client.write_all(ENDLESS).await.unwrap();
     let mut buffer = vec![0; 100 * 1024];
     for _ in 0..20 {
-        tokio::time::sleep(Limits::default().write_stall / 2).await;
+        tokio::time::sleep(Limits::default().stall / 2).await;
         connected.client.read_exact(&mut buffer).await.unwrap();
     }
     assert!(connected.ended.recv().now_or_never().is_none(), "closed");
@@ -280,11 +293,14 @@ const OPEN_WINDOWS: &[u8] =
 /// GET /endless on stream 1.
 const GET_ENDLESS: &[u8] = b"\0\0\x17\x01\x05\0\0\0\x01\x82\x87\x04\x08/endless\x41\x09localhost";
 
+/// GET /quiet on stream 1.
+const GET_QUIET: &[u8] = b"\0\0\x15\x01\x05\0\0\0\x01\x82\x87\x04\x06/quiet\x41\x09localhost";
+
 #[tokio::test(start_paused = true)]
 async fn an_http2_client_that_answers_no_ping_is_closed() {
     let mut connected = InMemory::connect("h2").await;
     let started = Instant::now();
-    connected.client.write_all(BEGIN).await.unwrap();
+    connected.client.write_all(&[BEGIN, GET_QUIET].concat()).await.unwrap();
     timeout(FOR_EVER, connected.serving).await.expect("still open").unwrap();
     assert_eq!(started.elapsed(), Duration::from_secs(50));
 }
@@ -297,7 +313,7 @@ async fn an_http2_client_that_never_reads_is_closed() {
     connected.client.write_all(&said).await.unwrap();
     timeout(FOR_EVER, connected.ended.recv()).await.expect("still sending").unwrap();
     timeout(FOR_EVER, connected.serving).await.expect("still open").unwrap();
-    assert_eq!(started.elapsed(), Limits::default().write_stall);
+    assert_eq!(started.elapsed(), Limits::default().stall);
 }
 
 #[tokio::test]
