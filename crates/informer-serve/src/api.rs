@@ -31,7 +31,7 @@ use crate::forward::{
 use crate::listen::Slot;
 use crate::metrics::Origin;
 use crate::options::Options;
-use crate::per_user::OpenWatch;
+use crate::per_user::Lasting;
 use crate::refusal::Refusal;
 use crate::sockets;
 
@@ -88,26 +88,28 @@ pub(crate) async fn answer(endpoint: &Endpoint, request: Request) -> Response {
         return refused(refusal, &parts.headers).response;
     }
     // The guard has left both. Without them nothing is answered.
-    let Some(caller) = parts.extensions.get::<Arc<Caller>>() else {
+    let Some(caller) = parts.extensions.get::<Arc<Caller>>().cloned() else {
         return refused(Refusal::unguarded(), &parts.headers).response;
     };
-    let permission = parts.extensions.get::<Permission>();
+    let caller = &*caller;
+    let permission = parts.extensions.get::<Permission>().cloned();
+    let permission = permission.as_ref();
     let is_own = matches!(caller.credential, Credential::Own);
     // What is asked in the name of another is forwarded.
     if permission.is_none() && !is_own && !is_impersonated(&parts.headers) {
         return refused(Refusal::unguarded(), &parts.headers).response;
     }
-    let watch = match is_watch && !is_own {
+    let lasts = matches!(&route, Route::Resource(it) if lasts(&parts, it, query));
+    let lasting = match lasts && !is_own {
         true => match inner.per_user.open(&caller.user) {
-            Ok(watch) => Some(watch),
+            Ok(lasting) => Some(lasting),
             Err(refusal) => return refused(refusal, &parts.headers).response,
         },
         false => None,
     };
-    let (socket, watch) = match socket {
-        Some(socket) => (Some((socket, watch)), None),
-        None => (None, watch),
-    };
+    if let Some(lasting) = &lasting {
+        parts.extensions.insert(lasting.clone());
+    }
     let (mut verb, mut resource) = ("other", String::new());
     let answered = match &route {
         Route::Resource(path) => {
@@ -135,14 +137,11 @@ pub(crate) async fn answer(endpoint: &Endpoint, request: Request) -> Response {
         answered.unwrap_or_else(|refusal| refused(refusal, &parts.headers));
     let mut response = inner.metrics.api_answered(verb, &resource, origin, response);
     response.extensions_mut().insert(origin);
-    match watch {
-        Some(watch) => watch.of(response),
+    match lasting {
+        Some(lasting) => lasting.of(response),
         None => response,
     }
 }
-
-/// A watch over WebSocket, and what counts it.
-type Socket = (WebSocketUpgrade, Option<OpenWatch>);
 
 type Answered = Result<Answer, Refusal>;
 
@@ -162,14 +161,14 @@ async fn document(inner: &Inner, parts: &Parts, caller: &Caller) -> Answered {
     let segments = segments(parts.uri.path());
     let path = url(segments.iter().map(|it| &**it), parts.uri.query().unwrap_or_default());
     let response = inner.documents.get(&path, &parts.headers).await?;
-    Ok(Answer { response, origin: Origin::Upstream })
+    Ok(Answer { response, origin: Origin::Document })
 }
 
 async fn of_resource(
     inner: &Inner,
     asked: &Asked<'_>,
     served: &Served,
-    (body, socket): (Body, Option<Socket>),
+    (body, socket): (Body, Option<WebSocketUpgrade>),
 ) -> Answered {
     let Asked { path, verb, parts, .. } = asked;
     let may_be_cached = served.is_allowed && may_be_cached(parts, path, socket.is_some());
@@ -264,9 +263,10 @@ async fn of_resource(
     }
     let epoch = collection.epoch();
     let response = read(inner, asked, Arc::clone(&collection)).await;
-    if let Some((socket, watch)) = socket.filter(|_| response.status().is_success()) {
+    if let Some(socket) = socket.filter(|_| response.status().is_success()) {
         let slot = parts.extensions.get::<Slot>().cloned();
-        let response = sockets::upgrade(socket, asked.headers, response, (slot, watch));
+        let lasting = parts.extensions.get::<Lasting>().cloned();
+        let response = sockets::upgrade(socket, asked.headers, response, (slot, lasting));
         return Ok(Answer { response, origin: Origin::Cache });
     }
     // What is refused is refused in the API server's own words, or accepted after all: other
@@ -304,14 +304,13 @@ async fn read(
     asked: &Asked<'_>,
     collection: Arc<Collection>,
 ) -> http::Response<k8s_serve::Body> {
-    let Options { max_staleness, serve_stale, kept_snapshots, .. } = inner.options;
-    let max_staleness = max_staleness.max(Options::MIN_STALENESS);
+    let Options { kept_snapshots, .. } = inner.options;
     let is_first_page =
         asked.verb == Verb::List && has(asked.query, "limit") && !has(asked.query, "continue");
     let first_page = is_first_page.then(FirstPage::default);
     let source = Source {
         in_use: Use::of(Arc::clone(&collection)),
-        max_staleness: (!serve_stale).then_some(max_staleness),
+        max_staleness: inner.options.staleness_limit(),
         first_page: first_page.clone(),
         stopping: inner.stopping.clone(),
         permission: asked.permission.cloned(),
@@ -407,6 +406,11 @@ fn until_lost(response: Response, permission: Permission) -> Response {
             }
         }))
     })
+}
+
+/// Whether a request lasts as long as its caller wants.
+fn lasts(parts: &Parts, path: &ResourcePath, query: &str) -> bool {
+    is_long(path, path.verb(&parts.method, query), query) || asks_for_upgrade(&parts.headers)
 }
 
 /// Refuses everything that is no plain read.

@@ -104,6 +104,7 @@ mod access;
 mod api;
 mod audit;
 mod backend;
+mod body;
 mod catalog;
 mod collection;
 mod collections;

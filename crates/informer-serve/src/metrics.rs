@@ -1,15 +1,12 @@
 //! `/metrics`, in the OpenMetrics format: counts, never names of objects.
 
 use std::fmt;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
 use http::StatusCode;
-use http_body::{Frame, SizeHint};
 use informer::{Counters, InformerState, SharedInformerFactory, Status};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
@@ -19,6 +16,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
+use crate::body::{Observed, Observer};
 use crate::collection::Collection;
 use crate::collections::Collections;
 
@@ -45,6 +43,9 @@ type Counts = Family<Labels, Counter>;
 pub(crate) enum Origin {
     /// The cache.
     Cache,
+    /// The API server, as far as the endpoint knows: a document that all callers share, which was
+    /// asked for with its own account.
+    Document,
     /// The API server.
     Upstream,
     /// Nobody.
@@ -114,7 +115,7 @@ impl Metrics {
         let labels = vec![label("verb", verb), resource.clone(), code, origin.clone()];
         self.api.get_or_create(&labels).inc();
         let bytes = self.bytes.get_or_create_owned(&vec![resource, origin]);
-        response.map(|body| Body::new(Metered { body, bytes }))
+        response.map(|body| Body::new(Observed::new(body, Metered(bytes))))
     }
 }
 
@@ -129,41 +130,19 @@ impl Origin {
     fn as_str(self) -> &'static str {
         match self {
             Self::Cache => "cache",
+            Self::Document => "document",
             Self::Upstream => "upstream",
             Self::Refused => "refused",
         }
     }
 }
 
-/// A body whose bytes are counted.
-struct Metered {
-    body: Body,
-    bytes: Counter,
-}
+/// Counts the bytes of a body.
+struct Metered(Counter);
 
-impl http_body::Body for Metered {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let polled = Pin::new(&mut self.body).poll_frame(context);
-        if let Poll::Ready(Some(Ok(frame))) = &polled
-            && let Some(data) = frame.data_ref()
-        {
-            self.bytes.inc_by(data.len() as u64);
-        }
-        polled
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+impl Observer for Metered {
+    fn data(&mut self, data: &Bytes) {
+        self.0.inc_by(data.len() as u64);
     }
 }
 

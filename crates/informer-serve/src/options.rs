@@ -54,14 +54,19 @@ pub struct Options {
     /// How many requests are forwarded at a time, a quarter of them for one user, not counting
     /// watches and upgraded connections. More are refused with 429. Default: 400.
     pub max_forwarded: usize,
-    /// How many watches one user may have open where access is controlled. More are refused with
-    /// 429. Default: 1000.
+    /// How many requests that last one user may have open where access is controlled: watches, logs
+    /// that are followed, exec, attach and port-forward. More are refused with 429. Default: 1000.
     pub max_watches_per_user: usize,
 }
 
 impl Options {
     /// The least [`max_staleness`](Self::max_staleness): bookmarks come up to 75 s apart.
     pub const MIN_STALENESS: Duration = Duration::from_secs(75);
+
+    /// How stale an answer may be, if there is a limit.
+    pub(crate) fn staleness_limit(&self) -> Option<Duration> {
+        (!self.serve_stale).then_some(self.max_staleness.max(Self::MIN_STALENESS))
+    }
 }
 
 impl Default for Options {

@@ -1,31 +1,31 @@
-//! How many watches each user has open, and how many requests on their way.
+//! How many lasting requests each user has open, and how many others on their way.
 
 use std::collections::HashMap;
-use std::pin::Pin;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
 
 use axum::body::Body;
 use axum::response::Response;
-use bytes::Bytes;
 use http::StatusCode;
-use http_body::{Frame, SizeHint};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
 
+use crate::body::{Observed, Observer};
 use crate::refusal::Refusal;
 
-/// Counts by user: open watches, or requests that are forwarded.
+/// Counts by user: lasting requests, or others that are forwarded.
 pub(crate) struct PerUser {
     max: usize,
     open: Arc<Mutex<HashMap<String, usize>>>,
     refused: Counter<u64, AtomicU64>,
 }
 
-/// One open watch of a user.
-pub(crate) struct OpenWatch {
-    _of: OfUser,
+/// One lasting request of a user: a watch, a log that is followed, an upgraded connection. Counts
+/// until the last clone is dropped; in the extensions of the request, for those who take its
+/// connection over.
+#[derive(Clone)]
+pub(crate) struct Lasting {
+    _of: Arc<OfUser>,
 }
 
 /// Counts as one open request of a user until it is dropped.
@@ -40,22 +40,25 @@ impl PerUser {
     }
 
     pub(crate) fn register(&self, registry: &mut Registry) {
-        let help = "Watches refused because their users have too many";
+        let help = "Watches, followed logs and upgraded connections refused because their users have too many";
         registry.register("serve_watches_refused", help, self.refused.clone());
     }
 
-    /// Counts a watch of a user for as long as the result lives.
+    /// Counts a lasting request of a user for as long as the result lives.
     ///
     /// # Errors
     /// If the user has as many as one may have.
-    pub(crate) fn open(&self, user: &str) -> Result<OpenWatch, Refusal> {
+    pub(crate) fn open(&self, user: &str) -> Result<Lasting, Refusal> {
         let Some(of) = self.begin(user) else {
-            let message = format!("you have {} watches open, as many as one user may", self.max);
+            let message = format!(
+                "you have {} watches, followed logs and upgraded connections open, as many as one user may",
+                self.max
+            );
             let mut refusal = Refusal::new(StatusCode::TOO_MANY_REQUESTS, message);
             refusal.retry_after = Some(10);
             return Err(refusal);
         };
-        Ok(OpenWatch { _of: of })
+        Ok(Lasting { _of: Arc::new(of) })
     }
 
     /// Counts one more of a user; `None` if the user has as many as one may have.
@@ -70,12 +73,14 @@ impl PerUser {
     }
 }
 
-impl OpenWatch {
-    /// Counts the watch until the end of a response.
+impl Lasting {
+    /// Counts the request until the end of a response.
     pub(crate) fn of(self, response: Response) -> Response {
-        response.map(|body| Body::new(Counted { body, _open: self }))
+        response.map(|body| Body::new(Observed::new(body, self)))
     }
 }
+
+impl Observer for Lasting {}
 
 impl Drop for OfUser {
     fn drop(&mut self) {
@@ -86,31 +91,6 @@ impl Drop for OfUser {
                 open.remove(&self.user);
             }
         }
-    }
-}
-
-struct Counted {
-    body: Body,
-    _open: OpenWatch,
-}
-
-impl http_body::Body for Counted {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }
 
@@ -126,7 +106,7 @@ mod tests {
     fn each_user_has_so_many_watches_and_no_more() {
         let watches = PerUser::new(2);
         let first = watches.open("alice").unwrap();
-        let response = watches.open("alice").unwrap().of(Response::new(Body::empty()));
+        let response = watches.open("alice").unwrap().of(Response::new(Body::from("x")));
         let refusal = watches.open("alice").map(drop).unwrap_err();
         assert_eq!((refusal.code.as_u16(), refusal.retry_after), (429, Some(10)));
         assert_eq!(watches.refused.get(), 1);

@@ -228,7 +228,8 @@ pub struct ServeArgs {
     /// that are followed and exec; more are answered 429, as is one user beyond a quarter of them.
     #[arg(long, value_name = "COUNT", default_value_t = 400)]
     pub max_forwarded: usize,
-    /// How many watches each user may have open where TLS is spoken; more are answered 429.
+    /// How many requests that last each user may have open where TLS is spoken: watches, logs that
+    /// are followed, exec, attach and port-forward; more are answered 429.
     #[arg(long, value_name = "COUNT", default_value_t = 1000)]
     pub max_watches_per_user: usize,
     /// Append a line of JSON to this file, or to stdout if it is -, for each answer that the API

@@ -1,20 +1,17 @@
 //! One request to the API server up to the head of its answer.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::Body;
-use bytes::Bytes;
 use http::Request;
-use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Error;
 
 use super::upstream::{InFlight, Upstream};
 use super::writes::Telling;
+use crate::body::{Observed, Observer};
 use crate::refusal::Refusal;
 
 /// How long the API server may take to begin an answer; its own limit is 60 s, and its words come
@@ -65,8 +62,9 @@ async fn run(
     is_long: bool,
     (mut telling, in_flight): (Option<Telling>, InFlight),
 ) -> Result<Answered, Unanswered> {
-    let is_sent = Arc::new(AtomicBool::new(request.body().is_end_stream()));
-    let request = request.map(|body| Body::new(Sent { body, is_sent: Arc::clone(&is_sent) }));
+    let is_sent = Arc::<AtomicBool>::default();
+    let sent = Sent(Arc::clone(&is_sent));
+    let request = request.map(|body| Body::new(Observed::new(body, sent)));
     let answer = send(&upstream, request, is_long).await;
     // A refusal changed nothing, nor did a part of a body. What became of a write that failed
     // otherwise is not known.
@@ -118,37 +116,11 @@ fn innermost(error: &Error) -> String {
     error.to_string()
 }
 
-/// The body of a request, which says whether it was sent to its end.
-struct Sent {
-    body: Body,
-    is_sent: Arc<AtomicBool>,
-}
+/// Takes note when the body of a request was sent to its end.
+struct Sent(Arc<AtomicBool>);
 
-impl http_body::Body for Sent {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let polled = Pin::new(&mut self.body).poll_frame(context);
-        let is_over = match &polled {
-            Poll::Ready(None) => true,
-            Poll::Ready(Some(Ok(_))) => self.body.is_end_stream(),
-            Poll::Ready(Some(Err(_))) | Poll::Pending => false,
-        };
-        if is_over {
-            self.is_sent.store(true, Ordering::Release);
-        }
-        polled
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+impl Observer for Sent {
+    fn end(&mut self) {
+        self.0.store(true, Ordering::Release);
     }
 }

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Forward, Forwarder, Upstream};
 use crate::listen;
+use crate::per_user::PerUser;
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/shop/configmaps";
 
@@ -236,8 +237,11 @@ async fn a_write_whose_answer_is_lost_is_not_to_be_repeated_unseen() {
 async fn upgraded_connections_are_joined() {
     let (listener, url) = raw().await;
     let forwarder = std::sync::Arc::new(forwarder(&url, 1));
-    let router = Router::new().fallback(move |request: axum::extract::Request| {
+    let lasting = std::sync::Arc::new(PerUser::new(1));
+    let counted = std::sync::Arc::clone(&lasting);
+    let router = Router::new().fallback(move |mut request: axum::extract::Request| {
         let forwarder = std::sync::Arc::clone(&forwarder);
+        request.extensions_mut().insert(lasting.open("jane").unwrap());
         async move {
             let path = request.uri().path().to_owned();
             let forward =
@@ -272,6 +276,7 @@ async fn upgraded_connections_are_joined() {
     caller.write_all(request).await.unwrap();
     let head = read_head(&mut caller).await;
     assert!(head.starts_with("http/1.1 101 ") && head.contains("upgrade: spdy/3.1"), "{head}");
+    assert!(counted.open("jane").is_err(), "it counts while it is open");
     caller.write_all(b"hello").await.unwrap();
     let mut echo = Vec::new();
     caller.read_to_end(&mut echo).await.unwrap();
@@ -279,5 +284,8 @@ async fn upgraded_connections_are_joined() {
     assert_eq!(&server.await.unwrap(), b"hello");
     stop.cancel();
     drop(caller);
+    while counted.open("jane").is_err() {
+        tokio::task::yield_now().await;
+    }
     tokio::time::timeout(Duration::from_secs(30), serving).await.unwrap().unwrap();
 }

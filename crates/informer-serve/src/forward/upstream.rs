@@ -29,8 +29,9 @@ use super::tap::Tap;
 use super::version::VersionScan;
 use super::writes::Telling;
 use super::{headers, upgrade};
+use crate::body::Observed;
 use crate::listen::Slot;
-use crate::per_user::{OfUser, PerUser};
+use crate::per_user::{Lasting, OfUser, PerUser};
 use crate::refusal::Refusal;
 
 /// How long a connection to the API server may take.
@@ -198,6 +199,7 @@ impl Forwarder {
             Err(refusal) => return refuse(refusal),
         };
         let slot = request.extensions().get::<Slot>().cloned();
+        let lasting = request.extensions().get::<Lasting>().cloned();
         let method = request.method().clone();
         let request = match prepare(upstream, request, &path, token, protocol) {
             Ok(request) => request,
@@ -211,11 +213,12 @@ impl Forwarder {
         };
         if let (StatusCode::SWITCHING_PROTOCOLS, Some(caller)) = (answer.status(), upgraded) {
             let stop = self.stop.clone();
-            return Ok(upgrade::join(caller, answer, stop, (slot, in_flight)));
+            return Ok(upgrade::join(caller, answer, stop, (slot, lasting, in_flight)));
         }
         let (parts, body) = answer.into_parts();
         let watched = telling.map(|telling| (VersionScan::of(&parts.headers), telling));
-        let mut response = Response::new(Body::new(Tap::new(body, watched, in_flight)));
+        let tap = Tap { watched, _place: in_flight };
+        let mut response = Response::new(Body::new(Observed::new(body, tap)));
         *response.status_mut() = parts.status;
         *response.headers_mut() = headers::of_answer(&parts.headers);
         Ok(response)
