@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 
 use axum::body::Body;
 use axum::response::Response;
@@ -19,6 +20,8 @@ use crate::metrics::Origin;
 
 /// How many lines wait to be written.
 const MAX_WAITING: usize = 4096;
+/// How many of them may be of callers who are not known: they must not push out the others'.
+const MAX_WAITING_UNKNOWN: usize = MAX_WAITING / 2;
 /// How many lines are written at a time.
 const MAX_BATCH: usize = 256;
 /// The longest URL and user agent that are written.
@@ -38,8 +41,20 @@ pub(crate) struct Audited {
     received: Timestamp,
     uri: Uri,
     attributes: Attributes,
+    about: About,
     agent: Option<String>,
     address: Option<SocketAddr>,
+}
+
+/// What a request is about, where its path does not say it: set by the handler that finds out, in
+/// the extensions of the request.
+#[derive(Clone, Default)]
+pub(crate) struct About(Arc<OnceLock<Attributes>>);
+
+impl About {
+    pub(crate) fn set(&self, attributes: &Attributes) {
+        self.0.get_or_init(|| attributes.clone());
+    }
 }
 
 /// The address that a request came from, in its extensions.
@@ -60,27 +75,33 @@ impl AuditLog {
         registry.register("serve_audit_lines_dropped", help, self.dropped.clone());
     }
 
-    /// Writes a line for an answer, unless it is the API server's own.
+    /// Writes a line for an answer, unless it is the API server's own: a document that it gave to
+    /// the endpoint's account is not.
     pub(crate) fn record(&self, asked: &Audited, caller: Option<&Caller>, response: &Response) {
         if response.extensions().get::<Origin>() == Some(&Origin::Upstream) {
             return;
         }
         let mut line = asked.event(caller, response.status().as_u16()).to_string().into_bytes();
         line.push(b'\n');
-        if self.lines.try_send(line).is_err() {
+        let waiting = self.lines.max_capacity() - self.lines.capacity();
+        let is_full = caller.is_none() && waiting >= MAX_WAITING_UNKNOWN;
+        if is_full || self.lines.try_send(line).is_err() {
             self.dropped.inc();
         }
     }
 }
 
 impl Audited {
-    pub(crate) fn of(request: &Request<Body>) -> Self {
+    pub(crate) fn of(request: &mut Request<Body>) -> Self {
+        let about = About::default();
+        request.extensions_mut().insert(about.clone());
         let uri = request.uri();
         let query = uri.query().unwrap_or_default();
         let agent = request.headers().get(USER_AGENT);
         Self {
             received: Timestamp::now(),
             attributes: Attributes::of_request(request.method(), uri.path(), query),
+            about,
             uri: uri.clone(),
             agent: agent.map(|it| String::from_utf8_lossy(it.as_bytes()).into_owned()),
             address: request.extensions().get::<RemoteAddress>().map(|it| it.0),
@@ -90,7 +111,8 @@ impl Audited {
     /// An event of `audit.k8s.io/v1`, as far as there is something to say.
     fn event(&self, caller: Option<&Caller>, code: u16) -> Value {
         let path = self.uri.path_and_query().map_or("/", |it| it.as_str());
-        let is_watch = matches!(&self.attributes, Attributes::Resource(it) if it.verb == "watch");
+        let attributes = self.about.0.get().unwrap_or(&self.attributes);
+        let is_watch = matches!(attributes, Attributes::Resource(it) if it.verb == "watch");
         let stage = if is_watch && code < 300 { "ResponseStarted" } else { "ResponseComplete" };
         let decision = if matches!(code, 401 | 403) { "forbid" } else { "allow" };
         let mut event = json!({
@@ -105,7 +127,7 @@ impl Audited {
             "stageTimestamp": text(Timestamp::now()),
             "annotations": {"authorization.k8s.io/decision": decision},
         });
-        match &self.attributes {
+        match attributes {
             Attributes::Path { verb, .. } => event["verb"] = verb.as_str().into(),
             Attributes::Resource(it) => {
                 event["verb"] = (*it.verb).into();
@@ -182,7 +204,7 @@ mod tests {
         let mut request = request.body(Body::empty()).unwrap();
         let address = RemoteAddress("10.0.0.7:1234".parse().unwrap());
         request.extensions_mut().insert(address);
-        Audited::of(&request)
+        Audited::of(&mut request)
     }
 
     #[tokio::test]
@@ -227,8 +249,23 @@ mod tests {
         let log = AuditLog::start(writer);
         let asked = get("/api/v1/pods");
         for _ in 0..2 * MAX_WAITING {
-            log.record(&asked, None, &Response::new(Body::empty()));
+            log.record(&asked, Some(&Caller::own()), &Response::new(Body::empty()));
         }
         assert!(log.dropped.get() >= MAX_WAITING as u64 - MAX_BATCH as u64);
+    }
+
+    #[tokio::test]
+    async fn lines_of_the_unknown_push_out_none_of_the_known() {
+        let (writer, _reader) = tokio::io::duplex(1);
+        let log = AuditLog::start(writer);
+        let asked = get("/api/v1/pods");
+        for _ in 0..2 * MAX_WAITING {
+            log.record(&asked, None, &Response::new(Body::empty()));
+        }
+        let dropped = log.dropped.get();
+        for _ in 0..MAX_WAITING / 2 {
+            log.record(&asked, Some(&Caller::own()), &Response::new(Body::empty()));
+        }
+        assert_eq!(log.dropped.get(), dropped);
     }
 }

@@ -35,13 +35,13 @@ pub(crate) struct Guarded {
 /// Lets a request through, or answers it; counts the answer.
 pub(crate) async fn guard(
     State(guarded): State<Guarded>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
     let Guarded { endpoint, access } = &guarded;
     let inner = &endpoint.inner;
     let audited = inner.audit.get().filter(|_| !is_probe(&request));
-    let audited = audited.map(|log| (log, Audited::of(&request)));
+    let audited = audited.map(|log| (log, Audited::of(&mut request)));
     let mut caller = None;
     let response = match check(&request, access, &inner.options.allowed_hosts) {
         Ok(()) => match admit(access, request, &mut caller).await {
