@@ -56,8 +56,21 @@ pub(crate) struct CachedSnapshot {
 }
 
 impl Source {
+    /// The newest state, which is not older than what the API server has told others.
+    ///
+    /// # Errors
+    /// If it is not here in time, or may be too old.
+    pub(crate) async fn newest(&self) -> Result<Snapshot<Object>, ReadError> {
+        self.reach_floor().await?;
+        self.check_staleness()?;
+        Ok(self.in_use.collection.lister().snapshot())
+    }
+
     /// Refuses to answer from a cache that may be too old.
-    fn check_staleness(&self) -> Result<(), ReadError> {
+    ///
+    /// # Errors
+    /// If it is.
+    pub(crate) fn check_staleness(&self) -> Result<(), ReadError> {
         let (Some(max), Some(staleness)) =
             (self.max_staleness, self.in_use.collection.history.staleness())
         else {
@@ -105,11 +118,14 @@ impl Backend for Source {
     }
 
     async fn snapshot(&self, _: &k8s_serve::Resource, at: At) -> Result<CachedSnapshot, ReadError> {
-        if at == At::Newest {
-            self.reach_floor().await?;
-        }
-        self.check_staleness()?;
-        let snapshot = CachedSnapshot::new(self.in_use.collection.lister().snapshot());
+        let snapshot = match at {
+            At::Newest => self.newest().await?,
+            At::Any | At::Exact(_) => {
+                self.check_staleness()?;
+                self.in_use.collection.lister().snapshot()
+            }
+        };
+        let snapshot = CachedSnapshot::new(snapshot);
         match at {
             At::Exact(version) if version != snapshot.version => {
                 let page = self.in_use.collection.page(version).ok_or_else(|| self.expired())?;

@@ -127,6 +127,12 @@ impl Catalog {
         Ok(Found::Served(Box::new(Served { info, is_allowed, is_strict })))
     }
 
+    /// Whether the server itself answers for a resource that was found here.
+    pub(crate) fn is_strict(&self, resource: &Resource) -> bool {
+        let loaded = self.loaded.read().unwrap_or_else(PoisonError::into_inner);
+        loaded.as_ref().is_some_and(|it| it.strict.contains(&identity(resource)))
+    }
+
     /// The resource that a user means by a name, if it may be asked for and can be held.
     pub(crate) async fn find_by_arg(&self, name: &str) -> Result<Resource, Refusal> {
         self.resource(|discovery| discovery.find_by_arg(name)).await

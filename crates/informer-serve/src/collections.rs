@@ -73,7 +73,7 @@ pub(crate) enum Unready {
 /// A synced informer's lister; while this lives, the informer is in use.
 pub(crate) struct Synced {
     pub(crate) lister: Lister<Object>,
-    _collection: Arc<Collection>,
+    pub(crate) collection: Arc<Collection>,
 }
 
 impl Collections {
@@ -102,7 +102,7 @@ impl Collections {
             Ok(collection) => match self.ready(&collection).await {
                 Ok(()) => {
                     let lister = collection.lister();
-                    return Ok(Synced { lister, _collection: collection });
+                    return Ok(Synced { lister, collection });
                 }
                 Err(unready) => unready,
             },

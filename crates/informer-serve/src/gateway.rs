@@ -1,6 +1,7 @@
 //! The short paths: `/deploy?labels[k8s-app]=kube-dns`, for those who write no client.
 
 pub(crate) mod answer;
+mod current;
 mod page;
 mod query;
 mod routes;

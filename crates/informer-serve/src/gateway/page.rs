@@ -1,6 +1,6 @@
 //! Pages: tokens, and the snapshots that they belong to.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
@@ -33,16 +33,24 @@ struct Kept {
 
 struct Entry {
     id: u64,
-    /// What was asked for, resource included.
-    request: String,
+    of: Asked,
     snapshot: Snapshot<Object>,
     used: Instant,
+}
+
+/// What a token may be used for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// The user who got the token; empty on an address without access control.
+    pub(crate) user: String,
+    /// What was asked for, resource included.
+    pub(crate) request: String,
 }
 
 /// Why a token leads nowhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoPage {
-    /// Its snapshot is gone.
+    /// Its snapshot is gone, or of another user.
     Gone,
     /// It belongs to another request.
     OtherRequest,
@@ -56,14 +64,15 @@ impl Pages {
         Self { capacity, lifetime, kept: Mutex::new(Kept { snapshots: VecDeque::new(), next_id }) }
     }
 
-    /// Keeps a snapshot for further pages; returns its id.
-    pub(crate) fn keep(&self, request: &str, snapshot: Snapshot<Object>, now: Instant) -> u64 {
+    /// Keeps a snapshot for further pages; returns its id. Beyond the capacity, the user who has
+    /// most snapshots loses the one that was used longest ago.
+    pub(crate) fn keep(&self, of: &Asked, snapshot: Snapshot<Object>, now: Instant) -> u64 {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let id = kept.next_id;
         kept.next_id += 1;
-        kept.snapshots.push_back(Entry { id, request: request.to_owned(), snapshot, used: now });
+        kept.snapshots.push_back(Entry { id, of: of.clone(), snapshot, used: now });
         while kept.snapshots.len() > self.capacity {
-            kept.snapshots.pop_front();
+            kept.evict();
         }
         id
     }
@@ -72,16 +81,19 @@ impl Pages {
     pub(crate) fn find(
         &self,
         token: &Token,
-        request: &str,
+        of: &Asked,
         now: Instant,
     ) -> Result<Snapshot<Object>, NoPage> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let lifetime = self.lifetime;
         kept.snapshots.retain(|it| now.saturating_duration_since(it.used) <= lifetime);
-        let of_token =
-            |it: &Entry| it.id == token.id && it.snapshot.version().to_string() == token.version;
+        let of_token = |it: &Entry| {
+            it.id == token.id
+                && it.of.user == of.user
+                && it.snapshot.version().to_string() == token.version
+        };
         let at = kept.snapshots.iter().position(of_token).ok_or(NoPage::Gone)?;
-        if kept.snapshots[at].request != request {
+        if kept.snapshots[at].of.request != of.request {
             return Err(NoPage::OtherRequest);
         }
         let mut entry = kept.snapshots.remove(at).ok_or(NoPage::Gone)?;
@@ -95,6 +107,20 @@ impl Pages {
     pub(crate) fn sweep(&self, now: Instant) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.snapshots.retain(|it| now.saturating_duration_since(it.used) <= self.lifetime);
+    }
+}
+
+impl Kept {
+    fn evict(&mut self) {
+        let mut counts = HashMap::<&str, usize>::new();
+        for entry in &self.snapshots {
+            *counts.entry(&entry.of.user).or_default() += 1;
+        }
+        let most = counts.values().copied().max();
+        let at = self.snapshots.iter().position(|it| counts.get(&*it.of.user).copied() == most);
+        if let Some(at) = at {
+            self.snapshots.remove(at);
+        }
     }
 }
 
@@ -151,6 +177,28 @@ mod tests {
         }
     }
 
+    fn asked(user: &str, request: &str) -> Asked {
+        Asked { user: user.to_owned(), request: request.to_owned() }
+    }
+
+    #[test]
+    fn one_user_neither_uses_nor_evicts_the_snapshots_of_another() {
+        let now = Instant::now();
+        let pages = Pages::new(4, Duration::from_secs(60));
+        let (alices, mallorys) = (asked("alice", "a"), asked("mallory", "a"));
+        let first = pages.keep(&alices, snapshot(), now);
+        let second = pages.keep(&alices, snapshot(), now);
+        let mut last = 0;
+        for _ in 0..10 {
+            last = pages.keep(&mallorys, snapshot(), now);
+        }
+        assert!(pages.find(&token(last), &mallorys, now).is_ok());
+        assert_eq!(pages.find(&token(first), &mallorys, now).err(), Some(NoPage::Gone));
+        for id in [first, second] {
+            assert!(pages.find(&token(id), &alices, now).is_ok());
+        }
+    }
+
     #[test]
     fn tokens_survive_urls() {
         for key in
@@ -171,20 +219,31 @@ mod tests {
     fn snapshots_are_kept_for_a_while_and_a_number() {
         let start = Instant::now();
         let pages = Pages::new(2, Duration::from_secs(60));
-        let first = pages.keep("a", snapshot(), start);
-        let second = pages.keep("b", snapshot(), start);
-        assert_eq!(pages.find(&token(first), "b", start).err(), Some(NoPage::OtherRequest));
+        let first = pages.keep(&asked("", "a"), snapshot(), start);
+        let second = pages.keep(&asked("", "b"), snapshot(), start);
+        assert_eq!(
+            pages.find(&token(first), &asked("", "b"), start).err(),
+            Some(NoPage::OtherRequest)
+        );
         // Using one makes it the last to go.
-        assert!(pages.find(&token(first), "a", start + Duration::from_secs(50)).is_ok());
-        let third = pages.keep("c", snapshot(), start + Duration::from_secs(50));
-        assert_eq!(pages.find(&token(second), "b", start).err(), Some(NoPage::Gone));
-        assert!(pages.find(&token(third), "c", start + Duration::from_secs(100)).is_ok());
-        assert!(pages.find(&token(first), "a", start + Duration::from_secs(110)).is_ok());
+        assert!(
+            pages.find(&token(first), &asked("", "a"), start + Duration::from_secs(50)).is_ok()
+        );
+        let third = pages.keep(&asked("", "c"), snapshot(), start + Duration::from_secs(50));
+        assert_eq!(pages.find(&token(second), &asked("", "b"), start).err(), Some(NoPage::Gone));
+        assert!(
+            pages.find(&token(third), &asked("", "c"), start + Duration::from_secs(100)).is_ok()
+        );
+        assert!(
+            pages.find(&token(first), &asked("", "a"), start + Duration::from_secs(110)).is_ok()
+        );
         pages.sweep(start + Duration::from_secs(165));
-        assert_eq!(pages.find(&token(third), "c", start).err(), Some(NoPage::Gone));
-        assert!(pages.find(&token(first), "a", start + Duration::from_secs(165)).is_ok());
+        assert_eq!(pages.find(&token(third), &asked("", "c"), start).err(), Some(NoPage::Gone));
+        assert!(
+            pages.find(&token(first), &asked("", "a"), start + Duration::from_secs(165)).is_ok()
+        );
         // The same number with another version is of another process.
         let other = Token { version: "9".to_owned(), ..token(first) };
-        assert_eq!(pages.find(&other, "a", start).err(), Some(NoPage::Gone));
+        assert_eq!(pages.find(&other, &asked("", "a"), start).err(), Some(NoPage::Gone));
     }
 }

@@ -13,9 +13,11 @@ use informer::{ObjectKey, Resource, Selection};
 use serde::de::DeserializeOwned;
 
 use super::answer::{List, object, warn_if_behind};
-use super::page::{NoPage, Token};
+use super::current::Current;
+use super::page::{Asked, NoPage, Token};
 use super::query::ListQuery;
 use crate::access::{Asker, Attributes, ResourceAttributes};
+use crate::audit::About;
 use crate::endpoint::Endpoint;
 use crate::guard::refuse;
 use crate::object::Object;
@@ -61,11 +63,16 @@ async fn nothing(asker: Asking, method: Method, uri: Uri) -> Response {
 /// Who asks. Nothing is looked up before [`may`](Self::may) has said yes.
 struct Asking {
     asker: Asker,
+    /// Of the audit line.
+    about: Option<About>,
     headers: HeaderMap,
 }
 
 impl Asking {
     async fn may(&self, attributes: Attributes) -> Result<(), Response> {
+        if let Some(about) = &self.about {
+            about.set(&attributes);
+        }
         match self.asker.may(attributes).await {
             Ok(_) => Ok(()),
             Err(refused) => Err(refuse(&refused, &self.headers)),
@@ -78,7 +85,8 @@ impl<S: Send + Sync> FromRequestParts<S> for Asking {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
         let asker = parts.extensions.get::<Asker>().cloned().ok_or_else(Refusal::unguarded)?;
-        Ok(Self { asker, headers: parts.headers.clone() })
+        let about = parts.extensions.get::<About>().cloned();
+        Ok(Self { asker, about, headers: parts.headers.clone() })
     }
 }
 
@@ -114,7 +122,7 @@ async fn by_name(
     let query = uri.query().unwrap_or_default();
     let Resource { group, version, plural, .. } = &resource;
     asking.may(of_list(group, version, plural, query)).await?;
-    list(&gateway, resource, query).await.map_err(Refusal::into_response)
+    list(&gateway, resource, query, &asking).await.map_err(Refusal::into_response)
 }
 
 async fn by_resource(
@@ -127,7 +135,7 @@ async fn by_resource(
     asking.may(of_list(core(&group), &version, &plural, query)).await?;
     let listed = async {
         let resource = exact(&gateway, &group, &version, &plural).await?;
-        list(&gateway, resource, query).await
+        list(&gateway, resource, query, &asking).await
     };
     listed.await.map_err(Refusal::into_response)
 }
@@ -235,17 +243,23 @@ async fn one(
     if resource.namespaced {
         check_namespace(gateway, Some(namespace))?;
     }
-    let synced = gateway.inner.collections.synced(&resource).await?;
-    let found = synced.lister.find(namespace, name).ok_or_else(|| {
+    let current = Current::of(gateway, &resource).await?;
+    let snapshot = current.newest().await?;
+    let found = snapshot.find(namespace, name).ok_or_else(|| {
         // As the API server says it.
         Refusal::not_found(format!("{} {name:?} not found", resource.group_resource()))
     })?;
-    let mut response = object(&resource, &found, &gateway.inner.metrics)?;
-    warn_if_behind(&mut response, &synced.lister.state());
+    let mut response = object(&resource, found.object(), &gateway.inner.metrics)?;
+    warn_if_behind(&mut response, &current.synced.lister.state());
     Ok(response)
 }
 
-async fn list(gateway: &Endpoint, resource: Resource, query: &str) -> Result<Response, Refusal> {
+async fn list(
+    gateway: &Endpoint,
+    resource: Resource,
+    query: &str,
+    asking: &Asking,
+) -> Result<Response, Refusal> {
     let query = ListQuery::parse(query).map_err(Refusal::bad_request)?;
     if query.namespace.is_some() && !resource.namespaced {
         let message = format!(
@@ -257,18 +271,22 @@ async fn list(gateway: &Endpoint, resource: Resource, query: &str) -> Result<Res
     if resource.namespaced {
         check_namespace(gateway, query.namespace.as_deref())?;
     }
-    let synced = gateway.inner.collections.synced(&resource).await?;
+    let current = Current::of(gateway, &resource).await?;
     let now = tokio::time::Instant::now().into_std();
-    let request = format!("{resource} {}", query.identity());
+    let asked = Asked {
+        user: asking.asker.caller().user.clone(),
+        request: format!("{resource} {}", query.identity()),
+    };
     let (snapshot, token) = match &query.continues {
-        None => (synced.lister.snapshot(), None),
+        None => (current.newest().await?, None),
         Some(text) => {
             let token: Token = text.parse().map_err(|()| {
                 Refusal::bad_request(
                     "continue=: this is no token; pass on metadata.continue as it is",
                 )
             })?;
-            let snapshot = gateway.inner.pages.find(&token, &request, now).map_err(no_page)?;
+            current.check_staleness()?;
+            let snapshot = gateway.inner.pages.find(&token, &asked, now).map_err(no_page)?;
             (snapshot, Some(token))
         }
     };
@@ -281,13 +299,13 @@ async fn list(gateway: &Endpoint, resource: Resource, query: &str) -> Result<Res
     let next = last.filter(|_| more).map(|after| {
         let id = match &token {
             Some(token) => token.id,
-            None => gateway.inner.pages.keep(&request, snapshot, now),
+            None => gateway.inner.pages.keep(&asked, snapshot, now),
         };
         Token { id, version: version.clone(), after }.to_string()
     });
     let mut response =
         List { resource, version, items, next }.into_response(&gateway.inner.metrics)?;
-    warn_if_behind(&mut response, &synced.lister.state());
+    warn_if_behind(&mut response, &current.synced.lister.state());
     Ok(response)
 }
 

@@ -3,6 +3,7 @@
 mod attacks;
 mod forwarding;
 mod judge;
+mod shorts;
 mod watches;
 
 use std::time::Duration;

@@ -424,6 +424,11 @@ async fn a_cache_that_hears_nothing_is_refreshed_then_refused_unless_told_otherw
     let message = answer.refusal(503, "ServiceUnavailable");
     assert!(message.contains("--max-staleness"), "{message}");
     assert!(answer.headers.contains_key("retry-after"));
+    for path in ["/pods", "/core/v1/pods/shop/web-0"] {
+        let answer = get(&endpoint, path).await;
+        assert_eq!(answer.refusal(503, "ServiceUnavailable"), message, "{path}");
+        assert!(answer.headers.contains_key("retry-after"), "{path}");
+    }
     assert_eq!(get(&patient, "/api/v1/pods").await.items().len(), 4);
     // A list stands in for the bookmarks that do not come.
     endpoint.sweep().await;

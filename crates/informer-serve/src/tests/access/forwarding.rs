@@ -12,14 +12,14 @@ use super::*;
 use crate::Upstream;
 
 /// An endpoint that forwards for `root`, who may do everything.
-async fn forwarding(options: Options) -> Controlled {
+pub(super) async fn forwarding(options: Options) -> Controlled {
     let server = server().await;
     let url = server.url();
     forwarding_to(&url, server, options)
 }
 
 /// As [`forwarding`], to another server than the endpoint's own account asks.
-fn forwarding_to(url: &str, server: TestServer, options: Options) -> Controlled {
+pub(super) fn forwarding_to(url: &str, server: TestServer, options: Options) -> Controlled {
     let judge = Judge::default();
     let upstream = Upstream::of(&Config::new(url.parse().unwrap())).unwrap();
     let endpoint = Endpoint::new(judge.client(&server), options).with_upstream(upstream);
@@ -30,7 +30,7 @@ fn forwarding_to(url: &str, server: TestServer, options: Options) -> Controlled 
 }
 
 impl Controlled {
-    async fn write(&self, method: Method, path: &str, body: &Value) -> Answer {
+    pub(super) async fn write(&self, method: Method, path: &str, body: &Value) -> Answer {
         let mut asked = request(method, "endpoint.example", path).map(|_| body.to_string().into());
         let headers = asked.headers_mut();
         headers.insert(AUTHORIZATION, "Bearer root-token".parse().unwrap());
@@ -57,7 +57,7 @@ impl Controlled {
     }
 
     /// The cache gets nothing any more.
-    fn stall(&self, resource: &str) {
+    pub(super) fn stall(&self, resource: &str) {
         self.server.faults().inject(Fault::stall().on(Verb::Watch).resource(resource));
         self.server.faults().cut_watches(Cut::Close, Some(resource));
     }
