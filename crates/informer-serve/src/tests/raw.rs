@@ -81,6 +81,61 @@ async fn nothing_is_smuggled_in_a_body() {
     assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
 }
 
+/// Requests on one connection that stays open: what servers disagree about ends it, or is read as
+/// this one reads it, and the inner request is never answered.
+#[tokio::test]
+async fn where_a_request_ends_is_not_a_matter_of_opinion() {
+    let it = Listening::start().await;
+    let inner =
+        "GET /api/v1/namespaces/shop/pods HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    let plain = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let answer = it.send(format!("{plain}{inner}").as_bytes()).await;
+    assert!(answers(&answer) == 2 && answer.contains("web-0"), "one after the other: {answer}");
+
+    // Ends a connection that goes on.
+    let last = "GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    let (length, hex) = (inner.len(), format!("{:x}", inner.len()));
+    let long = "x".repeat(40_000);
+    for (head, body) in [
+        // A lone line feed ends a line, as for Go's servers: the body is as long as it says.
+        (format!("X: a\nContent-Length: {length}\r\n"), inner.to_owned()),
+        (format!("Content-Length: {length}\nX: a\r\n"), inner.to_owned()),
+        ("Transfer-Encoding: chunked\n".to_owned(), format!("{hex}\r\n{inner}\r\n0\r\n\r\n")),
+        // A lone carriage return does not.
+        ("X: a\rContent-Length: 0\r\n".to_owned(), inner.to_owned()),
+        ("X: a\r\n\rContent-Length: 0\r\n".to_owned(), inner.to_owned()),
+        // Two lengths, and folded ones.
+        (
+            format!("Content-Length: {}\r\nTransfer-Encoding: chunked\r\n", length + 5),
+            format!("0\r\n\r\n{inner}"),
+        ),
+        ("Transfer-Encoding:\r\n chunked\r\nContent-Length: 0\r\n".to_owned(), inner.to_owned()),
+        ("Content-Length: 0\r\nContent-Length: 1\r\n".to_owned(), inner.to_owned()),
+        ("Content-Length:\r\n\t0\r\n".to_owned(), inner.to_owned()),
+        (
+            "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n".to_owned(),
+            format!("0\r\n\r\n{inner}"),
+        ),
+        ("Transfer-Encoding: \x0bchunked\r\n".to_owned(), format!("0\r\n\r\n{inner}")),
+        // Extensions of chunks, and sizes that are none.
+        (
+            "Transfer-Encoding: chunked\r\n".to_owned(),
+            format!("{hex};a=\"b\"\r\n{inner}\r\n0\r\n\r\n"),
+        ),
+        ("Transfer-Encoding: chunked\r\n".to_owned(), format!("2;\nxx\r\n0\r\n\r\n{inner}")),
+        ("Transfer-Encoding: chunked\r\n".to_owned(), format!("1;{long}\r\nx\r\n0\r\n\r\n{inner}")),
+        ("Transfer-Encoding: chunked\r\n".to_owned(), format!("0x0\r\n\r\n{inner}")),
+        ("Transfer-Encoding: chunked\r\n".to_owned(), format!("-1\r\n\r\n{inner}")),
+        ("Transfer-Encoding: chunked\r\n".to_owned(), format!("10000000000000000\r\n\r\n{inner}")),
+    ] {
+        let request =
+            format!("POST /version HTTP/1.1\r\nHost: localhost\r\n{head}\r\n{body}{last}");
+        let answer = it.send(request.as_bytes()).await;
+        assert!(answers(&answer) <= 2 && !answer.contains("web-0"), "{head:?}: {answer}");
+        assert!(!answer.starts_with("HTTP/1.1 2"), "{head:?}: {answer}");
+    }
+}
+
 #[tokio::test]
 async fn malformed_and_oversized_heads_are_refused() {
     let it = Listening::start().await;

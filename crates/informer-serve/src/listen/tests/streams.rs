@@ -8,8 +8,10 @@ use hyper::client::conn::http2::{Builder, SendRequest};
 
 use super::*;
 
-/// The type of a frame, and its flag.
+/// Types of frames, a flag and an error.
 const PING: u8 = 6;
+const GOAWAY: u8 = 7;
+const ENHANCE_YOUR_CALM: u32 = 0xb;
 const ACK: u8 = 1;
 
 /// A client whose connection is driven: pings are answered, and windows opened only by reading.
@@ -122,6 +124,53 @@ async fn a_stream_that_stays_half_open_does_not_keep_its_connection() {
     connected.serving.await.unwrap();
     let Limits { stall, idle, .. } = Limits::default();
     assert_eq!(started.elapsed(), idle + stall);
+}
+
+#[tokio::test]
+async fn a_client_that_resets_what_it_asks_for_is_sent_away_and_no_other() {
+    let (mut running, pair) = Running::start_tls().await;
+    let mut attacker = pair.connect(&running.address, &["h2"]).await.unwrap();
+    let mut attack = [BEGIN, OPEN_WINDOWS].concat();
+    for stream in (1..20_001_u32).step_by(2) {
+        let id = stream.to_be_bytes();
+        let mut get = GET_ENDLESS.to_vec();
+        get[5..9].copy_from_slice(&id);
+        attack.extend_from_slice(&get);
+        attack.extend_from_slice(&[b"\0\0\x04\x03\0", &id[..], b"\0\0\0\x08"].concat());
+    }
+    let (mut reading, mut writing) = tokio::io::split(&mut attacker);
+    let mut told = Vec::new();
+    let attacking = async { drop(writing.write_all(&attack).await) };
+    let reading = async { drop(reading.read_to_end(&mut told).await) };
+    timeout(DEADLINE, async { tokio::join!(attacking, reading) }).await.expect("still served");
+    assert_eq!(error_of(&told), Some(ENHANCE_YOUR_CALM));
+    // What was begun has ended.
+    let mut begun = 0;
+    while running.ended.recv().now_or_never().is_some() {
+        begun += 1;
+    }
+    assert!(begun <= 250, "{begun}");
+
+    let mut other = pair.connect(&running.address, &["http/1.1"]).await.unwrap();
+    other.write_all(REQUEST).await.unwrap();
+    let mut answer = String::new();
+    other.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+    running.stop().await;
+}
+
+/// The error of the last GOAWAY of what was read.
+fn error_of(mut read: &[u8]) -> Option<u32> {
+    let mut error = None;
+    while let Some((head, rest)) = read.split_first_chunk::<9>() {
+        let length = usize::from(head[1]) << 8 | usize::from(head[2]);
+        let payload = rest.get(..length)?;
+        if head[3] == GOAWAY {
+            error = payload[4..].first_chunk().map(|it| u32::from_be_bytes(*it));
+        }
+        read = &rest[length..];
+    }
+    error
 }
 
 /// Reads, and answers what must be answered, until the connection ends.
