@@ -1,22 +1,20 @@
 //! Kubernetes' own paths: who answers a request, and on what conditions.
 
-use std::borrow::Cow;
+mod pass_on;
+mod path;
+mod reads;
+
 use std::sync::Arc;
 
 use axum::body::{Body, to_bytes};
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::{FromRequestParts, Request};
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
-use futures_util::{StreamExt, stream};
-use http::header::{CONNECTION, CONTENT_TYPE, UPGRADE};
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode};
-use informer::source::MediaType;
 use k8s_serve::{
     Miss, ReadOptions, ReadSide, ResourcePath, Route, Status, Verb, answer as answers, websocket,
 };
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::access::{Caller, Credential, Permission};
 use crate::backend::{FirstPage, Source, Use};
@@ -25,15 +23,17 @@ use crate::collection::Collection;
 use crate::collections::{REFRESH_DEADLINE, Unready};
 use crate::definition::described;
 use crate::endpoint::{Endpoint, Inner};
-use crate::forward::{
-    forward, is_impersonated, is_long, may_be_cached, on_version, relay, telling,
-};
+use crate::forward::{is_impersonated, may_be_cached, on_version, relay};
 use crate::listen::Slot;
 use crate::metrics::Origin;
 use crate::options::Options;
 use crate::per_user::Lasting;
 use crate::refusal::Refusal;
 use crate::sockets;
+use pass_on::{pass_on, pass_on_as_caller, pass_on_as_own, until_lost};
+pub(crate) use path::url;
+use path::{is_plain, segments};
+use reads::{lasts, reads_only};
 
 /// The largest body of a request that is passed on: a review of one's own rights.
 const MAX_REVIEW_BYTES: usize = 64 * 1024;
@@ -47,9 +47,6 @@ const REVIEWS: [(&str, &str); 3] = [
 
 /// Subresources that do more than read, although a GET asks for them.
 const NO_READS: [&str; 4] = ["exec", "attach", "portforward", "proxy"];
-
-/// What need not be escaped in a segment of a path.
-const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b':');
 
 /// An answer, and who gave it.
 struct Answer {
@@ -324,40 +321,6 @@ async fn read(
     response
 }
 
-/// Lets the API server answer a read.
-async fn pass_on(inner: &Inner, asked: &Asked<'_>, served: &Served) -> Answered {
-    if websocket::is_requested(asked.headers) {
-        let message = "this watch is not answered from the cache, and over WebSocket no other is: use plain HTTP, or ask the API server itself";
-        return Err(Refusal::forbidden(message));
-    }
-    match asked.is_own() {
-        true => pass_on_as_own(inner, Method::GET, asked, Bytes::new()).await,
-        false => pass_on_as_caller(inner, asked, served, Body::empty()).await,
-    }
-}
-
-/// Lets the API server answer the endpoint's own account.
-async fn pass_on_as_own(inner: &Inner, method: Method, asked: &Asked<'_>, body: Bytes) -> Answered {
-    let path = canonical(&asked.path, asked.query);
-    let response = forward(&inner.client, method, &path, asked.headers, body).await?;
-    Ok(Answer { response: asked.until_lost(response), origin: Origin::Upstream })
-}
-
-/// Lets the API server answer the caller.
-async fn pass_on_as_caller(
-    inner: &Inner,
-    asked: &Asked<'_>,
-    served: &Served,
-    body: Body,
-) -> Answered {
-    let Asked { path, verb, query, parts, caller, .. } = asked;
-    let told = telling(&inner.writes, &served.info.resource, path, (&parts.method, *verb, query));
-    let lasting = (is_long(path, *verb, query), told);
-    let to = canonical(path, query);
-    let response = relay(inner, parts, to, (caller, body), lasting).await?;
-    Ok(Answer { response: asked.until_lost(response), origin: Origin::Upstream })
-}
-
 impl Asked<'_> {
     /// Whether it is answered with what the endpoint's own account may do.
     fn is_own(&self) -> bool {
@@ -378,61 +341,6 @@ fn reads_newest(asked: &Asked<'_>) -> bool {
     !has(asked.query, "resourceVersion") && !has(asked.query, "continue")
 }
 
-/// Ends a watch of the API server with the permission: that server would go on.
-fn until_lost(response: Response, permission: Permission) -> Response {
-    let json = MediaType::Json.as_str().as_bytes();
-    let content_type = response.headers().get(CONTENT_TYPE);
-    let is_json = content_type.is_some_and(|it| it.as_bytes().starts_with(json));
-    if !response.status().is_success() {
-        return response;
-    }
-    response.map(|body| {
-        let (chunks, lost) = (body.into_data_stream(), Box::pin(permission.lost()));
-        let state = Some((chunks, lost, true));
-        Body::from_stream(stream::unfold(state, move |state| async move {
-            let (mut chunks, mut lost, is_between) = state?;
-            tokio::select! {
-                biased;
-                // Within an event there is no place for another.
-                status = &mut lost => (is_json && is_between)
-                    .then(|| (Ok(answers::error_event(&status, MediaType::Json)), None)),
-                chunk = chunks.next() => match chunk? {
-                    Ok(chunk) => {
-                        let is_between = chunk.last().is_none_or(|it| *it == b'\n');
-                        Some((Ok(chunk), Some((chunks, lost, is_between))))
-                    }
-                    Err(error) => Some((Err(error), None)),
-                },
-            }
-        }))
-    })
-}
-
-/// Whether a request lasts as long as its caller wants.
-fn lasts(parts: &Parts, path: &ResourcePath, query: &str) -> bool {
-    is_long(path, path.verb(&parts.method, query), query) || asks_for_upgrade(&parts.headers)
-}
-
-/// Refuses everything that is no plain read.
-fn reads_only(method: &Method, headers: &HeaderMap) -> Result<(), Refusal> {
-    if *method != Method::GET && *method != Method::HEAD {
-        let message = format!(
-            "{method} is not answered here: this endpoint reads, with an account of its own; send writes to the API server itself"
-        );
-        return Err(Refusal::forbidden(message));
-    }
-    if headers.contains_key(UPGRADE) || asks_for_upgrade(headers) {
-        let message = "upgraded connections are not answered here: use plain HTTP for watches, and the API server itself for exec, attach, port-forward and proxy";
-        return Err(Refusal::forbidden(message));
-    }
-    Ok(())
-}
-
-fn asks_for_upgrade(headers: &HeaderMap) -> bool {
-    let values = headers.get_all(CONNECTION).iter().filter_map(|it| it.to_str().ok());
-    values.flat_map(|it| it.split(',')).any(|it| it.trim().eq_ignore_ascii_case("upgrade"))
-}
-
 fn refused(refusal: Refusal, headers: &HeaderMap) -> Answer {
     let mut status = Status::new(refusal.code.as_u16(), "Unknown", refusal.message);
     status.reason = refusal.reason.into();
@@ -443,49 +351,6 @@ fn refused(refusal: Refusal, headers: &HeaderMap) -> Answer {
 
 fn from_cache(response: http::Response<k8s_serve::Body>) -> Answer {
     Answer { response: response.map(Body::new).into_response(), origin: Origin::Cache }
-}
-
-/// The path as it was understood, so that the API server understands the same, and the query.
-fn canonical(path: &ResourcePath, query: &str) -> String {
-    let ResourcePath { group, version, namespace, resource, name, subresource } = path;
-    let mut segments = match group.as_str() {
-        "" => vec!["api"],
-        group => vec!["apis", group],
-    };
-    segments.push(version);
-    segments.extend(namespace.iter().flat_map(|it| ["namespaces", it]));
-    segments.push(resource);
-    segments.extend(name.as_deref());
-    segments.extend(subresource.iter().flat_map(|it| it.split('/')));
-    url(segments, query)
-}
-
-pub(crate) fn url<'a>(segments: impl IntoIterator<Item = &'a str>, query: &str) -> String {
-    let mut text = String::new();
-    for segment in segments {
-        text.push('/');
-        text.extend(utf8_percent_encode(segment, SEGMENT));
-    }
-    if !query.is_empty() {
-        text.push('?');
-        text.push_str(query);
-    }
-    text
-}
-
-fn segments(path: &str) -> Vec<Cow<'_, str>> {
-    let segments = path.split('/').filter(|it| !it.is_empty());
-    segments.map(|it| percent_decode_str(it).decode_utf8_lossy()).collect()
-}
-
-/// Whether no segment of a path means something else to a server that resolves it once more.
-fn is_plain(path: &str) -> bool {
-    let is_strange = |it: &Cow<'_, str>| {
-        it.contains(['/', '%', '\\'])
-            || it.contains(char::is_control)
-            || matches!(&**it, "." | "..")
-    };
-    !segments(path).iter().any(is_strange)
 }
 
 /// Whether a query has a parameter that is not empty.
@@ -504,43 +369,5 @@ fn word(verb: Verb) -> &'static str {
         Verb::Delete => "delete",
         Verb::DeleteCollection => "deletecollection",
         Verb::Other => "other",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_passed_on_is_what_was_understood() {
-        for (asked, passed) in [
-            ("/api/v1/pods", "/api/v1/pods"),
-            ("//api//v1/namespaces/a/pods/b/log", "/api/v1/namespaces/a/pods/b/log"),
-            ("/api/v1/namespaces/a%20b/pods", "/api/v1/namespaces/a%20b/pods"),
-            (
-                "/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode",
-                "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:node",
-            ),
-        ] {
-            let Route::Resource(path) = Route::parse(asked) else { panic!("{asked}") };
-            assert_eq!(canonical(&path, ""), passed);
-            assert!(is_plain(asked));
-        }
-        assert_eq!(url(["apis", "apps"], "a=b&c=%2F"), "/apis/apps?a=b&c=%2F");
-    }
-
-    #[test]
-    fn paths_that_could_be_resolved_once_more_are_not_plain() {
-        for path in [
-            "/api/v1/namespaces/a/pods/..%2F..%2Fsecrets",
-            "/api/v1/namespaces/a/pods/%2e%2e/secrets",
-            "/apis/..%2fapi%2fv1%2fsecrets",
-            "/api/v1/pods/%252e",
-            "/api/v1/pods/a%5cb",
-            "/api/v1/./pods",
-            "/api/v1/pods/a%00b",
-        ] {
-            assert!(!is_plain(path), "{path}");
-        }
     }
 }

@@ -1,0 +1,88 @@
+//! What the API server answers instead of the cache: the endpoint's own account, or the caller.
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use http::Method;
+use http::header::CONTENT_TYPE;
+use informer::source::MediaType;
+use k8s_serve::{answer as answers, websocket};
+
+use super::path::canonical;
+use super::{Answer, Answered, Asked};
+use crate::access::Permission;
+use crate::catalog::Served;
+use crate::endpoint::Inner;
+use crate::forward::{forward, is_long, relay, telling};
+use crate::metrics::Origin;
+use crate::refusal::Refusal;
+
+/// Lets the API server answer a read.
+pub(super) async fn pass_on(inner: &Inner, asked: &Asked<'_>, served: &Served) -> Answered {
+    if websocket::is_requested(asked.headers) {
+        let message = "this watch is not answered from the cache, and over WebSocket no other is: use plain HTTP, or ask the API server itself";
+        return Err(Refusal::forbidden(message));
+    }
+    match asked.is_own() {
+        true => pass_on_as_own(inner, Method::GET, asked, Bytes::new()).await,
+        false => pass_on_as_caller(inner, asked, served, Body::empty()).await,
+    }
+}
+
+/// Lets the API server answer the endpoint's own account.
+pub(super) async fn pass_on_as_own(
+    inner: &Inner,
+    method: Method,
+    asked: &Asked<'_>,
+    body: Bytes,
+) -> Answered {
+    let path = canonical(&asked.path, asked.query);
+    let response = forward(&inner.client, method, &path, asked.headers, body).await?;
+    Ok(Answer { response: asked.until_lost(response), origin: Origin::Upstream })
+}
+
+/// Lets the API server answer the caller.
+pub(super) async fn pass_on_as_caller(
+    inner: &Inner,
+    asked: &Asked<'_>,
+    served: &Served,
+    body: Body,
+) -> Answered {
+    let Asked { path, verb, query, parts, caller, .. } = asked;
+    let told = telling(&inner.writes, &served.info.resource, path, (&parts.method, *verb, query));
+    let lasting = (is_long(path, *verb, query), told);
+    let to = canonical(path, query);
+    let response = relay(inner, parts, to, (caller, body), lasting).await?;
+    Ok(Answer { response: asked.until_lost(response), origin: Origin::Upstream })
+}
+
+/// Ends a watch of the API server with the permission: that server would go on.
+pub(super) fn until_lost(response: Response, permission: Permission) -> Response {
+    let json = MediaType::Json.as_str().as_bytes();
+    let content_type = response.headers().get(CONTENT_TYPE);
+    let is_json = content_type.is_some_and(|it| it.as_bytes().starts_with(json));
+    if !response.status().is_success() {
+        return response;
+    }
+    response.map(|body| {
+        let (chunks, lost) = (body.into_data_stream(), Box::pin(permission.lost()));
+        let state = Some((chunks, lost, true));
+        Body::from_stream(stream::unfold(state, move |state| async move {
+            let (mut chunks, mut lost, is_between) = state?;
+            tokio::select! {
+                biased;
+                // Within an event there is no place for another.
+                status = &mut lost => (is_json && is_between)
+                    .then(|| (Ok(answers::error_event(&status, MediaType::Json)), None)),
+                chunk = chunks.next() => match chunk? {
+                    Ok(chunk) => {
+                        let is_between = chunk.last().is_none_or(|it| *it == b'\n');
+                        Some((Ok(chunk), Some((chunks, lost, is_between))))
+                    }
+                    Err(error) => Some((Err(error), None)),
+                },
+            }
+        }))
+    })
+}
