@@ -9,6 +9,7 @@ mod attributes;
 mod caller;
 mod certificate;
 mod credentials;
+mod familiar;
 mod permission;
 mod reviews;
 
@@ -24,8 +25,8 @@ pub(crate) use permission::Permission;
 pub(crate) use reviews::{Refused, Reviews};
 
 use crate::tls::Tls;
-use caller::Identity;
 use credentials::Presented;
+use reviews::Purpose;
 
 /// Who may read at an address.
 #[derive(Clone)]
@@ -64,7 +65,8 @@ impl Access {
             Self::Own | Self::Refused => Ok(Asker { caller: Caller::own(), control: None }),
             Self::Controlled(control) => {
                 let presented = Presented::of(&parts.headers, &parts.extensions);
-                let caller = Arc::new(control.authenticate(&presented).await?);
+                let purpose = Purpose::Request(presented.address);
+                let caller = Arc::new(control.authenticate(&presented, &purpose).await?);
                 Ok(Asker { caller, control: Some((control.clone(), presented)) })
             }
         }
@@ -76,23 +78,19 @@ impl Control {
         Self { reviews, tls }
     }
 
-    async fn authenticate(&self, presented: &Presented) -> Result<Caller, Refused> {
+    async fn authenticate(
+        &self,
+        presented: &Presented,
+        purpose: &Purpose,
+    ) -> Result<Caller, Refused> {
         let ca = self.tls.as_ref().and_then(Tls::client_ca);
         let certified = presented.certificate.as_ref().and_then(|it| ca?.identity(it));
         if let Some(identity) = certified.filter(|it| !it.is_anonymous()) {
             return Ok(Caller { identity, credential: Credential::Certificate });
         }
         let token = presented.token.as_ref().ok_or(Refused::Unauthenticated)?;
-        let identity = self.reviews.whose(token).await?;
+        let identity = self.reviews.whose(token, purpose).await?;
         Ok(Caller { identity, credential: Credential::Token(Arc::clone(token)) })
-    }
-
-    async fn check(
-        &self,
-        caller: &Arc<Identity>,
-        attributes: &Arc<Attributes>,
-    ) -> Result<(), Refused> {
-        self.reviews.check(caller, attributes).await
     }
 }
 
@@ -108,7 +106,9 @@ impl Asker {
     pub(crate) async fn may(&self, attributes: Attributes) -> Result<Option<Permission>, Refused> {
         let Some((control, presented)) = self.control.clone() else { return Ok(None) };
         let attributes = Arc::new(attributes);
-        control.check(&self.caller.identity, &attributes).await?;
-        Ok(Some(Permission { control, presented, attributes }))
+        let purpose = Purpose::Request(presented.address);
+        control.reviews.check(&self.caller.identity, &attributes, &purpose).await?;
+        let user = self.caller.user.as_str().into();
+        Ok(Some(Permission { control, presented, user, attributes }))
     }
 }

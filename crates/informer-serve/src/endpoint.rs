@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::net::IpAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
@@ -68,6 +68,8 @@ pub(crate) struct Inner {
     pub(crate) writes: Arc<Writes>,
     pub(crate) per_user: PerUser,
     pub(crate) audit: OnceLock<AuditLog>,
+    /// Why it is not ready, as it was logged last.
+    unready: Mutex<Option<String>>,
 }
 
 impl Endpoint {
@@ -101,6 +103,7 @@ impl Endpoint {
             forwarder: Forwarder::new(options.max_forwarded, stopping.token.clone()),
             per_user: PerUser::new(options.max_watches_per_user),
             audit: OnceLock::new(),
+            unready: Mutex::default(),
             writes: Writes::new(Arc::clone(&collections)),
             client,
             collections,
@@ -333,6 +336,16 @@ impl Endpoint {
 }
 
 impl Inner {
+    /// Logs why it is not ready, once for each reason: where access is controlled, nobody else is
+    /// told.
+    fn warn_of_unready(&self, message: &str) {
+        let mut unready = self.unready.lock().unwrap_or_else(PoisonError::into_inner);
+        if unready.as_deref() != Some(message) {
+            tracing::warn!("not ready: {message}");
+            *unready = Some(message.to_owned());
+        }
+    }
+
     /// Adds all metrics to a registry.
     fn register(&self, registry: &mut Registry) {
         self.metrics.register(registry);
@@ -359,8 +372,14 @@ async fn ready(State(endpoint): State<Endpoint>) -> Response {
         },
     };
     match ready {
-        Ok(()) => "ok\n".into_response(),
-        Err(message) => (StatusCode::SERVICE_UNAVAILABLE, format!("{message}\n")).into_response(),
+        Ok(()) => {
+            *endpoint.inner.unready.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            "ok\n".into_response()
+        }
+        Err(message) => {
+            endpoint.inner.warn_of_unready(&message);
+            (StatusCode::SERVICE_UNAVAILABLE, format!("{message}\n")).into_response()
+        }
     }
 }
 

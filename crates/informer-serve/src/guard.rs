@@ -40,12 +40,13 @@ pub(crate) async fn guard(
 ) -> Response {
     let Guarded { endpoint, access } = &guarded;
     let inner = &endpoint.inner;
+    let is_probe_of_any = is_probe(&request) && !matches!(access, Access::Own);
     let audited = inner.audit.get().filter(|_| !is_probe(&request));
     let audited = audited.map(|log| (log, Audited::of(&mut request)));
     let mut caller = None;
     let response = match check(&request, access, &inner.options.allowed_hosts) {
         Ok(()) => match admit(access, request, &mut caller).await {
-            Ok(request) => next.run(request).await,
+            Ok(request) => withheld(is_probe_of_any, next.run(request).await),
             Err(refused) => refused,
         },
         Err(refusal) => refusal.into_response(),
@@ -90,6 +91,15 @@ async fn admit(
     parts.extensions.insert(Arc::clone(asker.caller()));
     parts.extensions.insert(asker);
     Ok(Request::from_parts(parts, body))
+}
+
+/// The answer to a probe, which needs no credentials on an address that others reach: it does not
+/// say there what fails.
+fn withheld(is_probe_of_any: bool, response: Response) -> Response {
+    match is_probe_of_any && !response.status().is_success() {
+        true => (response.status(), "not ready: the reason is in the log\n").into_response(),
+        false => response,
+    }
 }
 
 /// The answer to a caller who is not known or not allowed.

@@ -1,15 +1,18 @@
-//! Answers to reviews, remembered for a moment.
+//! Answers to reviews, remembered for a moment; no asker takes more than a quarter of any bound.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio::time::Instant;
 
 /// Remembers answers, and asks every question once at a time; a cheap handle.
 pub(super) struct Answers<K, V>(Arc<Mutex<Kept<K, V>>>);
+
+/// Who asks, in words: a user, or an address.
+pub(super) type Asker = Arc<str>;
 
 /// How much is remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,9 +21,21 @@ pub(super) struct Bounds {
     pub(super) entries: usize,
     /// Bytes of questions and answers, as their askers count them.
     pub(super) bytes: usize,
-    /// Questions that are being asked.
+    /// Questions that are being asked, or wait for a place.
     pub(super) asking: usize,
+    /// Places: questions that the API server has.
+    pub(super) places: usize,
 }
+
+/// What a question waits for before it is asked: a place among all, and one among its asker's.
+#[derive(Debug, Clone)]
+pub(super) struct Places {
+    all: Arc<Semaphore>,
+    of_asker: Arc<Semaphore>,
+}
+
+/// A place; dropping it gives it back.
+pub(super) type Place<'a> = [Option<SemaphorePermit<'a>>; 2];
 
 /// An answer that was just given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,24 +64,29 @@ where
     /// one answer; a caller that goes away takes it from none of them.
     ///
     /// # Errors
-    /// If too many questions are being asked.
+    /// If too many questions are being asked, by this asker or by all.
     ///
     /// # Cancel safety
     /// The question is asked to its end.
-    pub(super) async fn get<F>(&self, question: &K, ask: impl FnOnce() -> F) -> Result<V, TooMany>
+    pub(super) async fn get<F>(
+        &self,
+        asker: &Asker,
+        question: &K,
+        ask: impl FnOnce(Places) -> F,
+    ) -> Result<V, TooMany>
     where
         F: Future<Output = Fresh<V>> + Send + 'static,
     {
         let mut ask = Some(ask);
         loop {
-            let mut receiver = match self.lock().look(question, Instant::now())? {
+            let mut receiver = match self.lock().look(asker, question, Instant::now())? {
                 Looked::Known(answer) => return Ok(answer),
                 Looked::Asking(receiver) => receiver,
-                Looked::Ask(sender) => {
+                Looked::Ask(sender, places) => {
                     let receiver = sender.subscribe();
                     // Who has asked in vain does not ask again.
                     let Some(ask) = ask.take() else { return Err(TooMany) };
-                    let (asked, answering) = (Instant::now(), ask());
+                    let (asked, answering) = (Instant::now(), ask(places));
                     let (answers, question) = (Arc::clone(&self.0), question.clone());
                     tokio::spawn(async move {
                         let fresh = answering.await;
@@ -86,8 +106,28 @@ where
         }
     }
 
+    /// Remembers an answer that was asked for elsewhere, at `asked`.
+    pub(super) fn remember(&self, asker: &Asker, question: &K, fresh: Fresh<V>, asked: Instant) {
+        self.lock().keep(asker, question, fresh, asked, Instant::now());
+    }
+
     fn lock(&self) -> MutexGuard<'_, Kept<K, V>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Places {
+    #[cfg(test)]
+    pub(super) fn none() -> Self {
+        let none = Arc::new(Semaphore::new(0));
+        Self { all: Arc::clone(&none), of_asker: none }
+    }
+
+    /// Waits for a place: for one of the asker's first, so that one asker does not fill the queue
+    /// for those of all.
+    pub(super) async fn acquire(&self) -> Place<'_> {
+        let of_asker = self.of_asker.acquire().await.ok();
+        [of_asker, self.all.acquire().await.ok()]
     }
 }
 
@@ -100,12 +140,16 @@ impl<K, V> Clone for Answers<K, V> {
 /// What is remembered: without a clock and without tasks.
 struct Kept<K, V> {
     bounds: Bounds,
+    /// What one asker may take.
+    quarter: Bounds,
+    places: Arc<Semaphore>,
     known: HashMap<K, Known<V>>,
-    asking: HashMap<K, watch::Receiver<Option<V>>>,
+    asking: HashMap<K, Asking<V>>,
     /// The known questions, the oldest answer first.
     order: VecDeque<(u64, K)>,
     bytes: usize,
     settled: u64,
+    shares: HashMap<Asker, Share>,
 }
 
 struct Known<V> {
@@ -113,6 +157,21 @@ struct Known<V> {
     until: Instant,
     weight: usize,
     number: u64,
+    asker: Asker,
+}
+
+/// A question without an answer yet.
+struct Asking<V> {
+    answer: watch::Receiver<Option<V>>,
+    asker: Asker,
+}
+
+/// What one asker takes of the bounds.
+struct Share {
+    entries: usize,
+    bytes: usize,
+    asking: usize,
+    places: Arc<Semaphore>,
 }
 
 /// What is known of a question.
@@ -121,45 +180,93 @@ enum Looked<V> {
     /// It is being asked.
     Asking(watch::Receiver<Option<V>>),
     /// It is to be asked now; dropping the sender gives it up.
-    Ask(watch::Sender<Option<V>>),
+    Ask(watch::Sender<Option<V>>, Places),
 }
 
 impl<K: Clone + Eq + Hash, V: Clone> Kept<K, V> {
     fn new(bounds: Bounds) -> Self {
-        let (known, asking) = (HashMap::new(), HashMap::new());
-        Self { bounds, known, asking, order: VecDeque::new(), bytes: 0, settled: 0 }
+        let quarter = |bound: usize| (bound / 4).max(1);
+        Self {
+            bounds,
+            quarter: Bounds {
+                entries: quarter(bounds.entries),
+                bytes: quarter(bounds.bytes),
+                asking: quarter(bounds.asking),
+                places: quarter(bounds.places),
+            },
+            places: Arc::new(Semaphore::new(bounds.places)),
+            known: HashMap::new(),
+            asking: HashMap::new(),
+            order: VecDeque::new(),
+            bytes: 0,
+            settled: 0,
+            shares: HashMap::new(),
+        }
     }
 
-    fn look(&mut self, question: &K, now: Instant) -> Result<Looked<V>, TooMany> {
+    fn look(&mut self, asker: &Asker, question: &K, now: Instant) -> Result<Looked<V>, TooMany> {
         if let Some(known) = self.known.get(question).filter(|it| now < it.until) {
             return Ok(Looked::Known(known.answer.clone()));
         }
-        // One without a sender was given up.
-        let asking = self.asking.get(question).filter(|it| it.has_changed().is_ok());
-        if let Some(asking) = asking {
-            return Ok(Looked::Asking(asking.clone()));
+        if let Some(asking) = self.asking.get(question).filter(|it| !it.is_given_up()) {
+            return Ok(Looked::Asking(asking.answer.clone()));
         }
-        if self.asking.len() >= self.bounds.asking {
-            self.asking.retain(|_, it| it.has_changed().is_ok());
-            if self.asking.len() >= self.bounds.asking {
+        self.ended(question);
+        if !self.has_room(asker) {
+            let given_up = self.asking.iter().filter(|(_, it)| it.is_given_up());
+            for question in Vec::from_iter(given_up.map(|(question, _)| question.clone())) {
+                self.ended(&question);
+            }
+            if !self.has_room(asker) {
                 return Err(TooMany);
             }
         }
-        let (sender, receiver) = watch::channel(None);
-        self.asking.insert(question.clone(), receiver);
-        Ok(Looked::Ask(sender))
+        let share = self.share(asker);
+        share.asking += 1;
+        let of_asker = Arc::clone(&share.places);
+        let (sender, answer) = watch::channel(None);
+        self.asking.insert(question.clone(), Asking { answer, asker: Arc::clone(asker) });
+        Ok(Looked::Ask(sender, Places { all: Arc::clone(&self.places), of_asker }))
+    }
+
+    /// Whether an asker may ask one more question.
+    fn has_room(&self, asker: &Asker) -> bool {
+        let own = self.shares.get(asker).map_or(0, |it| it.asking);
+        self.asking.len() < self.bounds.asking && own < self.quarter.asking
     }
 
     fn settle(&mut self, question: &K, fresh: Fresh<V>, asked: Instant, now: Instant) {
-        self.asking.remove(question);
+        if let Some(asker) = self.ended(question) {
+            self.keep(&asker, question, fresh, asked, now);
+        }
+    }
+
+    fn keep(
+        &mut self,
+        asker: &Asker,
+        question: &K,
+        fresh: Fresh<V>,
+        asked: Instant,
+        now: Instant,
+    ) {
         self.forget(question);
+        self.shrink(now);
         let Fresh { answer, lifetime, weight } = fresh;
         let until = asked + lifetime;
-        if until > now && weight <= self.bounds.bytes / 16 {
+        if until <= now || weight > self.bounds.bytes / 16 {
+            return;
+        }
+        let Bounds { entries, bytes, .. } = self.quarter;
+        let share = self.share(asker);
+        // Rather than to forget what others have asked.
+        if share.entries < entries && share.bytes + weight <= bytes {
+            share.entries += 1;
+            share.bytes += weight;
+            self.bytes += weight;
             let number = self.settled;
             self.settled += 1;
-            self.bytes += weight;
-            self.known.insert(question.clone(), Known { answer, until, weight, number });
+            let known = Known { answer, until, weight, number, asker: Arc::clone(asker) };
+            self.known.insert(question.clone(), known);
             self.order.push_back((number, question.clone()));
         }
         self.shrink(now);
@@ -190,7 +297,42 @@ impl<K: Clone + Eq + Hash, V: Clone> Kept<K, V> {
     fn forget(&mut self, question: &K) {
         if let Some(known) = self.known.remove(question) {
             self.bytes -= known.weight;
+            let share = self.share(&known.asker);
+            share.entries -= 1;
+            share.bytes -= known.weight;
+            self.drop_if_empty(&known.asker);
         }
+    }
+
+    /// A question is not being asked any more. Returns who asked.
+    fn ended(&mut self, question: &K) -> Option<Asker> {
+        let Asking { asker, .. } = self.asking.remove(question)?;
+        self.share(&asker).asking -= 1;
+        self.drop_if_empty(&asker);
+        Some(asker)
+    }
+
+    fn share(&mut self, asker: &Asker) -> &mut Share {
+        let places = self.quarter.places;
+        self.shares.entry(Arc::clone(asker)).or_insert_with(|| Share {
+            entries: 0,
+            bytes: 0,
+            asking: 0,
+            places: Arc::new(Semaphore::new(places)),
+        })
+    }
+
+    fn drop_if_empty(&mut self, asker: &Asker) {
+        if self.shares.get(asker).is_some_and(|it| it.entries == 0 && it.asking == 0) {
+            self.shares.remove(asker);
+        }
+    }
+}
+
+impl<V> Asking<V> {
+    /// Whether nobody asks any more: the one who did has panicked.
+    fn is_given_up(&self) -> bool {
+        self.answer.has_changed().is_err()
     }
 }
 

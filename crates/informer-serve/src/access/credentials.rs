@@ -1,5 +1,6 @@
 //! What a request says of its caller.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -10,6 +11,7 @@ use k8s_serve::websocket;
 use secrecy::SecretString;
 
 use super::certificate::Peer;
+use crate::audit::RemoteAddress;
 
 /// What browsers send in place of a header, which they cannot set.
 pub(crate) const WEBSOCKET_BEARER: &str = "base64url.bearer.authorization.k8s.io.";
@@ -19,6 +21,8 @@ pub(crate) const WEBSOCKET_BEARER: &str = "base64url.bearer.authorization.k8s.io
 pub(crate) struct Presented {
     pub(super) certificate: Option<Peer>,
     pub(super) token: Option<Arc<SecretString>>,
+    /// Where the request came from.
+    pub(super) address: Option<IpAddr>,
 }
 
 impl Presented {
@@ -26,7 +30,8 @@ impl Presented {
     pub(super) fn of(headers: &HeaderMap, extensions: &Extensions) -> Self {
         let token = bearer(headers).or_else(|| websocket_bearer(headers));
         let token = token.map(|it| Arc::new(SecretString::from(it)));
-        Self { certificate: extensions.get::<Peer>().cloned(), token }
+        let address = extensions.get::<RemoteAddress>().map(|it| it.0.ip());
+        Self { certificate: extensions.get::<Peer>().cloned(), token, address }
     }
 }
 

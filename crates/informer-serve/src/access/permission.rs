@@ -8,9 +8,10 @@ use k8s_serve::Status;
 use tokio::time::Instant;
 
 use super::Control;
+use super::answers::Asker;
 use super::attributes::Attributes;
 use super::credentials::Presented;
-use super::reviews::Refused;
+use super::reviews::{Purpose, Refused};
 
 /// How long until a permission is reviewed again, at the least and at the most. With the 10 s that
 /// an answer is believed here, and the 10 s that an API server believes a token, a watch ends within
@@ -27,6 +28,8 @@ const MAX_FAILING: Duration = Duration::from_secs(120);
 pub(crate) struct Permission {
     pub(super) control: Control,
     pub(super) presented: Presented,
+    /// Whose open watch it is for.
+    pub(super) user: Asker,
     pub(super) attributes: Arc<Attributes>,
 }
 
@@ -44,7 +47,7 @@ impl Permission {
             tokio::time::sleep(least + (most - least).mul_f64(fastrand::f64())).await;
             match self.review().await {
                 Ok(()) => (wait, failing_since) = (REVIEW_AFTER, None),
-                Err(refused @ Refused::Unknown(_)) => {
+                Err(refused @ (Refused::Unknown | Refused::Busy)) => {
                     let since = *failing_since.get_or_insert_with(Instant::now);
                     if since.elapsed() >= MAX_FAILING {
                         return Box::new(refused.status());
@@ -59,8 +62,9 @@ impl Permission {
     }
 
     async fn review(&self) -> Result<(), Refused> {
-        let caller = self.control.authenticate(&self.presented).await?;
-        self.control.check(&caller.identity, &self.attributes).await
+        let purpose = Purpose::OpenWatch(Arc::clone(&self.user));
+        let caller = self.control.authenticate(&self.presented, &purpose).await?;
+        self.control.reviews.check(&caller.identity, &self.attributes, &purpose).await
     }
 }
 

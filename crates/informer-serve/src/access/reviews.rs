@@ -1,6 +1,10 @@
 //! Reviews: the API server is asked who a caller is, and what they may do.
+//!
+//! Requests with unknown tokens, known callers and open watches have separate answers and places:
+//! a flood of the first holds up none of the others.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,12 +16,12 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use super::answers::{Answers, Bounds, Fresh, TooMany};
+use super::answers::{Answers, Asker, Bounds, Fresh, Places, TooMany};
 use super::attributes::Attributes;
 use super::caller::Identity;
+use super::familiar::{Familiar, TokenHash};
 
 /// How long an answer is believed.
 pub(super) const LIFETIME: Duration = Duration::from_secs(10);
@@ -25,12 +29,13 @@ pub(super) const LIFETIME: Duration = Duration::from_secs(10);
 const FAILURE_LIFETIME: Duration = Duration::from_secs(1);
 /// How long the API server may take for a review.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Answers to each of the two questions.
-const BOUNDS: Bounds = Bounds { entries: 4096, bytes: 16 << 20, asking: 1024 };
+/// Of each kind of question.
+const BOUNDS: Bounds = Bounds { entries: 4096, bytes: 16 << 20, asking: 4096, places: 16 };
+/// Of questions about open watches. Each watch asks one at a time, so no other bound is needed, and
+/// none of them is refused.
+const OF_WATCHES: Bounds = Bounds { asking: usize::MAX, ..BOUNDS };
 /// What is asked with more bytes is asked each time: a request may be as long as its caller wants.
 const MAX_REMEMBERED_QUESTION: usize = 16 * 1024;
-/// How many reviews are under way at a time.
-const MAX_CONCURRENT: usize = 64;
 /// How often a warning about reviews that fail is logged, at the most.
 const WARN_INTERVAL: Duration = Duration::from_secs(10);
 /// Longer tokens are nobody's, and are not sent to the API server.
@@ -41,18 +46,39 @@ const ACCESS_REVIEWS: &str = "subjectaccessreviews.authorization.k8s.io";
 
 /// Asks the API server, with the endpoint's own account, and remembers its answers for 10 s.
 pub(crate) struct Reviews {
-    /// By a hash with a key of this process: tokens are not kept.
-    tokens: Answers<[u8; 32], Result<Option<Arc<Identity>>, Failure>>,
-    access: Answers<Question, Result<Decision, Failure>>,
+    /// About tokens that were nobody's, or are new; a quarter for each remote address.
+    strangers: Tokens,
+    /// About requests of known callers; a quarter for each user.
+    requests: Kind,
+    /// About open watches; a quarter for each user.
+    watches: Kind,
+    familiar: Arc<Familiar>,
     key: hmac::Key,
     upstream: Upstream,
+}
+
+/// By a hash with a key of this process: tokens are not kept.
+type Tokens = Answers<TokenHash, Result<Option<Arc<Identity>>, Failure>>;
+
+/// The two questions about callers that are known.
+struct Kind {
+    tokens: Tokens,
+    access: Answers<Question, Result<Decision, Failure>>,
+}
+
+/// What a review is for.
+#[derive(Debug, Clone)]
+pub(super) enum Purpose {
+    /// A request from an address, as far as it is known.
+    Request(Option<IpAddr>),
+    /// An open watch of a user.
+    OpenWatch(Asker),
 }
 
 /// How the API server is asked; a cheap handle.
 #[derive(Clone)]
 struct Upstream {
     client: Client,
-    places: Arc<Semaphore>,
     /// What the API server does not let the endpoint ask.
     missing: Arc<Mutex<BTreeMap<&'static str, String>>>,
     warned: Arc<Mutex<Option<Instant>>>,
@@ -65,13 +91,15 @@ pub(crate) enum Refused {
     Unauthenticated,
     /// The caller may not do this.
     Forbidden(Box<Status>),
-    /// The API server does not say.
-    Unknown(Failure),
+    /// The API server does not say; the reason is in the log.
+    Unknown,
+    /// Too many callers are being looked up. Never said of an open watch.
+    Busy,
 }
 
-/// Why there is no answer to a review.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Failure(pub(crate) String);
+/// There is no answer to a review; the reason was logged, and is not for callers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Failure;
 
 /// Whether somebody may do something: all of both is the key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -92,14 +120,15 @@ impl Reviews {
         let key = hmac::Key::generate(hmac::HMAC_SHA256, &random);
         let upstream = Upstream {
             client,
-            places: Arc::new(Semaphore::new(MAX_CONCURRENT)),
             missing: Arc::default(),
             warned: Arc::default(),
         };
         Self {
             upstream,
-            tokens: Answers::new(BOUNDS),
-            access: Answers::new(BOUNDS),
+            strangers: Answers::new(BOUNDS),
+            requests: Kind::new(BOUNDS),
+            watches: Kind::new(OF_WATCHES),
+            familiar: Arc::new(Familiar::new(BOUNDS.entries)),
             key: key.expect("the system has random numbers"),
         }
     }
@@ -111,20 +140,45 @@ impl Reviews {
     ///
     /// # Cancel safety
     /// The question is asked to its end.
-    pub(super) async fn whose(&self, token: &Arc<SecretString>) -> Result<Arc<Identity>, Refused> {
+    pub(super) async fn whose(
+        &self,
+        token: &Arc<SecretString>,
+        purpose: &Purpose,
+    ) -> Result<Arc<Identity>, Refused> {
         let text = token.expose_secret();
         if text.len() > MAX_TOKEN_BYTES {
             return Err(Refused::Unauthenticated);
         }
         let mut hash = [0; 32];
         hash.copy_from_slice(hmac::sign(&self.key, text.as_bytes()).as_ref());
-        let answer = self.tokens.get(&hash, || {
+        let (tokens, asker, is_new) = match (purpose, self.familiar.user(&hash)) {
+            (Purpose::OpenWatch(user), _) => (&self.watches.tokens, Arc::clone(user), false),
+            (Purpose::Request(_), Some(user)) => (&self.requests.tokens, user, false),
+            (Purpose::Request(address), None) => (&self.strangers, network(*address), true),
+        };
+        let answer = tokens.get(&asker, &hash, |places| {
             let (upstream, token) = (self.upstream.clone(), Arc::clone(token));
+            let (familiar, known) = (Arc::clone(&self.familiar), self.requests.tokens.clone());
             async move {
-                let answer = upstream.review_token(&token).await;
+                let asked = Instant::now();
+                let answer = upstream.review_token(&token, &places).await;
                 let whose = answer.as_ref().ok().and_then(Option::as_ref);
                 let weight = 128 + whose.map_or(0, |it| it.weight());
-                Fresh { lifetime: lifetime(&answer), answer, weight }
+                let mut fresh = Fresh { lifetime: lifetime(&answer), answer, weight };
+                match &fresh.answer {
+                    Ok(Some(identity)) => {
+                        let user = Asker::from(identity.user.as_str());
+                        if is_new {
+                            // Other strangers must not have it forgotten.
+                            known.remember(&user, &hash, fresh.clone(), asked);
+                            fresh.lifetime = Duration::ZERO;
+                        }
+                        familiar.note(hash, user);
+                    }
+                    Ok(None) => familiar.forget(&hash),
+                    Err(Failure) => {}
+                }
+                fresh
             }
         });
         answer.await??.ok_or(Refused::Unauthenticated)
@@ -141,15 +195,20 @@ impl Reviews {
         &self,
         caller: &Arc<Identity>,
         attributes: &Arc<Attributes>,
+        purpose: &Purpose,
     ) -> Result<(), Refused> {
         if caller.is_privileged() {
             return Ok(());
         }
         let question = Question { caller: Arc::clone(caller), attributes: Arc::clone(attributes) };
-        let decision = self.access.get(&question, || {
+        let (access, asker) = match purpose {
+            Purpose::Request(_) => (&self.requests.access, Asker::from(caller.user.as_str())),
+            Purpose::OpenWatch(user) => (&self.watches.access, Arc::clone(user)),
+        };
+        let decision = access.get(&asker, &question, |places| {
             let (upstream, question) = (self.upstream.clone(), question.clone());
             async move {
-                let answer = upstream.review_access(&question).await;
+                let answer = upstream.review_access(&question, &places).await;
                 let asked = question.attributes.weight();
                 let lifetime = match asked <= MAX_REMEMBERED_QUESTION {
                     true => lifetime(&answer),
@@ -171,8 +230,10 @@ impl Reviews {
         let token = Arc::new(SecretString::from("none"));
         let nobody = Identity { user: "system:anonymous".to_owned(), ..Identity::default() };
         let attributes = Attributes::of_path(&Method::GET, "/readyz");
-        drop(self.whose(&token).await);
-        drop(self.check(&Arc::new(nobody), &Arc::new(attributes)).await);
+        // Requests cannot take these places.
+        let purpose = Purpose::OpenWatch(Asker::from(""));
+        drop(self.whose(&token, &purpose).await);
+        drop(self.check(&Arc::new(nobody), &Arc::new(attributes), &purpose).await);
     }
 
     /// What the endpoint's account may not ask the API server, as far as it was tried; tries
@@ -192,29 +253,59 @@ impl Refused {
         match self {
             Self::Unauthenticated => Status::new(401, "Unauthorized", "Unauthorized"),
             Self::Forbidden(status) => (**status).clone(),
-            Self::Unknown(Failure(message)) => {
-                let mut status = Status::new(503, "ServiceUnavailable", message.clone());
-                status.details.retry_after_seconds = 1;
-                status
+            Self::Unknown => {
+                let message = "callers cannot be looked up now, try again later";
+                again_soon(Status::new(503, "ServiceUnavailable", message))
+            }
+            Self::Busy => {
+                let message = "too many callers are being looked up, try again later";
+                again_soon(Status::new(429, "TooManyRequests", message))
             }
         }
     }
 }
 
+fn again_soon(mut status: Status) -> Status {
+    status.details.retry_after_seconds = 1;
+    status
+}
+
 impl From<TooMany> for Refused {
     fn from(_: TooMany) -> Self {
-        Self::Unknown(Failure("too many callers are being looked up".to_owned()))
+        Self::Busy
     }
 }
 
 impl From<Failure> for Refused {
-    fn from(failure: Failure) -> Self {
-        Self::Unknown(failure)
+    fn from(_: Failure) -> Self {
+        Self::Unknown
+    }
+}
+
+impl Kind {
+    fn new(bounds: Bounds) -> Self {
+        Self { tokens: Answers::new(bounds), access: Answers::new(bounds) }
+    }
+}
+
+/// What one client can have all addresses of.
+fn network(address: Option<IpAddr>) -> Asker {
+    let Some(address) = address else { return Asker::from("") };
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            let bits = address.to_bits() >> 64 << 64;
+            Ipv6Addr::from_bits(bits).to_string().into()
+        }
+        address @ IpAddr::V4(_) => address.to_string().into(),
     }
 }
 
 impl Upstream {
-    async fn review_token(&self, token: &SecretString) -> Result<Option<Arc<Identity>>, Failure> {
+    async fn review_token(
+        &self,
+        token: &SecretString,
+        places: &Places,
+    ) -> Result<Option<Arc<Identity>>, Failure> {
         let review = || {
             json!({
                 "apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview",
@@ -222,7 +313,7 @@ impl Upstream {
             })
         };
         let path = "/apis/authentication.k8s.io/v1/tokenreviews";
-        let status: TokenReviewStatus = self.create(TOKEN_REVIEWS, path, review).await?;
+        let status: TokenReviewStatus = self.create(TOKEN_REVIEWS, path, places, review).await?;
         let identity = status.user.filter(|_| status.authenticated).map(|it| {
             let User { username, uid, groups, extra } = it;
             Identity { user: username, uid, groups, extra }
@@ -230,7 +321,11 @@ impl Upstream {
         Ok(identity.filter(|it| !it.is_anonymous()).map(Arc::new))
     }
 
-    async fn review_access(&self, question: &Question) -> Result<Decision, Failure> {
+    async fn review_access(
+        &self,
+        question: &Question,
+        places: &Places,
+    ) -> Result<Decision, Failure> {
         let review = || {
             let Identity { user, groups, uid, extra } = &*question.caller;
             let (field, attributes) = question.attributes.to_review();
@@ -241,7 +336,7 @@ impl Upstream {
             })
         };
         let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
-        let status: AccessReviewStatus = self.create(ACCESS_REVIEWS, path, review).await?;
+        let status: AccessReviewStatus = self.create(ACCESS_REVIEWS, path, places, review).await?;
         Ok(match status.allowed && !status.denied {
             true => Decision::Allowed,
             false => Decision::Refused { reason: status.reason },
@@ -254,10 +349,11 @@ impl Upstream {
         &self,
         resource: &'static str,
         path: &str,
+        places: &Places,
         review: impl FnOnce() -> Value + Send,
     ) -> Result<S, Failure> {
         let asking = async {
-            let _place = self.places.acquire().await;
+            let _place = places.acquire().await;
             let body = serde_json::to_vec(&review()).map_err(|error| error.to_string())?;
             let request = Request::post(path).header("content-type", "application/json");
             let request = request.body(body).map_err(|error| error.to_string())?;
@@ -292,7 +388,7 @@ impl Upstream {
         };
         answer.map_err(|message| {
             self.warn(&message);
-            Failure(message)
+            Failure
         })
     }
 
@@ -356,14 +452,25 @@ mod tests {
     async fn a_review_without_a_place_is_not_built() {
         let unreachable = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
         let reviews = Reviews::new(Client::try_from(unreachable).unwrap());
-        let upstream = Upstream { places: Arc::new(Semaphore::new(0)), ..reviews.upstream };
         let mut is_built = false;
         let review = || {
             is_built = true;
             Value::Null
         };
-        let answer = upstream.create::<AccessReviewStatus>(ACCESS_REVIEWS, "/", review).await;
-        assert!(answer.is_err_and(|it| it.0.contains("did not answer")));
+        let (upstream, places) = (&reviews.upstream, Places::none());
+        let asked = Instant::now();
+        let answer =
+            upstream.create::<AccessReviewStatus>(ACCESS_REVIEWS, "/", &places, review).await;
+        assert_eq!((answer.err(), asked.elapsed()), (Some(Failure), TIMEOUT));
         assert!(!is_built);
+    }
+
+    #[test]
+    fn addresses_that_one_client_can_have_are_one_asker() {
+        let network = |address: &str| network(Some(address.parse().unwrap()));
+        assert_eq!(network("2001:db8:1:2:3::4"), network("2001:db8:1:2::"));
+        assert_ne!(network("2001:db8:1:2::"), network("2001:db8:1:3::"));
+        assert_eq!(network("::ffff:10.0.0.7"), network("10.0.0.7"));
+        assert_ne!(network("10.0.0.7"), network("10.0.0.8"));
     }
 }

@@ -9,6 +9,7 @@ use tower::{BoxError, service_fn};
 
 use super::*;
 use crate::access::credentials::Presented;
+use crate::access::reviews::Purpose;
 use crate::access::{Control, Refused, Reviews};
 use crate::tls::Tls;
 
@@ -151,7 +152,8 @@ async fn a_certificate_counts_before_a_token_and_a_strangers_hinders_nobody() {
     let user = async |tls: &Tls, peer: Option<Peer>, token: Option<&str>| {
         let control = Control::new(Arc::clone(&reviews), Some(tls.clone()));
         let token = token.map(|it| Arc::new(it.into()));
-        let caller = control.authenticate(&Presented { certificate: peer, token }).await;
+        let presented = Presented { certificate: peer, token, address: None };
+        let caller = control.authenticate(&presented, &Purpose::Request(None)).await;
         caller.map(|it| (it.user.clone(), format!("{:?}", it.credential)))
     };
     let alice = authority.peer(&[(CN, "alice")], |_| {});

@@ -10,14 +10,14 @@ use tokio::time::Instant;
 use super::*;
 use crate::Upstream;
 
-const WATCH: &str = "/api/v1/namespaces/shop/pods?watch=1&resourceVersion=0";
+pub(super) const WATCH: &str = "/api/v1/namespaces/shop/pods?watch=1&resourceVersion=0";
 
-fn watch_pods() -> Value {
+pub(super) fn watch_pods() -> Value {
     json!({"verb": "watch", "version": "v1", "resource": "pods", "namespace": "shop"})
 }
 
 impl Controlled {
-    async fn watch(&self, token: &str, path: &str) -> BodyDataStream {
+    pub(super) async fn watch(&self, token: &str, path: &str) -> BodyDataStream {
         let mut asked = request(Method::GET, "localhost", path);
         let bearer = format!("Bearer {token}").parse().unwrap();
         asked.headers_mut().insert("authorization", bearer);
@@ -28,7 +28,7 @@ impl Controlled {
 }
 
 /// How long a watch goes on, and the last event.
-async fn end(watch: BodyDataStream) -> (Duration, Value) {
+pub(super) async fn end(watch: BodyDataStream) -> (Duration, Value) {
     let started = Instant::now();
     let chunks: Vec<_> = watch.map(Result::unwrap).collect().await;
     let text = String::from_utf8(chunks.concat()).unwrap();
