@@ -22,7 +22,7 @@ async fn get_from(router: &Router, address: Ipv4Addr, token: &str, path: &str) -
 async fn flood(router: &Router, address: Ipv4Addr) {
     let ask = async |asker| {
         for number in 0.. {
-            let token = format!("flood-{asker}-{number}");
+            let token = format!("flood-{address}-{asker}-{number}");
             let answer = get_from(router, address, &token, PODS).await;
             assert!(matches!(answer.code.as_u16(), 429 | 503), "{}", answer.text);
             tokio::time::sleep(Duration::from_secs(1)).await;
