@@ -49,14 +49,39 @@ struct Held {
     unheld: HashMap<Resource, Rest>,
     /// The highest versions of what was let go: the next list may come from a cache that has not
     /// reached them.
-    floors: HashMap<Resource, u64>,
+    floors: HashMap<Stored, u64>,
+}
+
+/// What the API server stores as one, in whatever version it is asked for: group and plural name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Stored {
+    group: String,
+    plural: String,
+}
+
+impl Stored {
+    pub(crate) fn of(resource: &Resource) -> Self {
+        let Resource { group, plural, .. } = resource;
+        // Events are stored once for both of their groups.
+        let group = if group == "events.k8s.io" { "" } else { group };
+        Self { group: group.to_owned(), plural: plural.clone() }
+    }
 }
 
 impl Held {
     fn remove(&mut self, collection: &Collection) {
         if self.collections.remove(&collection.own).is_some() {
-            self.floors.insert(collection.own.clone(), collection.history.highest());
+            let floor = self.floors.entry(Stored::of(&collection.own)).or_default();
+            *floor = (*floor).max(collection.history.highest());
         }
+    }
+
+    /// The version that a new collection must reach: the highest that this resource has had here,
+    /// in whatever version of its group.
+    fn floor(&self, stored: &Stored) -> u64 {
+        let held = self.collections.values().filter(|it| Stored::of(&it.own) == *stored);
+        let held = held.map(|it| it.history.highest());
+        held.chain(self.floors.get(stored).copied()).max().unwrap_or_default()
     }
 }
 
@@ -161,12 +186,14 @@ impl Collections {
             options = options.keep_managed_fields();
         }
         let (informer, is_made) = self.informer(own, options)?;
-        let floor = held.floors.get(own).copied().unwrap_or_default();
-        let history = History::new(self.options.log_bytes, floor);
+        let stored = Stored::of(own);
+        let history = History::new(self.options.log_bytes, held.floor(&stored));
         let collection =
             Collection::new(own.clone(), definition, informer, history, is_eager, is_made)?;
         let collection = Arc::new(collection);
         held.collections.insert(own.clone(), Arc::clone(&collection));
+        // The collection has it now, until it turns out to be of another history.
+        held.floors.remove(&stored);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|it| it.strong_count() > 0);
         known.push(Arc::downgrade(&collection));

@@ -15,18 +15,19 @@ use kube::Client;
 
 use super::version::VersionScan;
 use crate::collection::Collection;
-use crate::collections::Collections;
+use crate::collections::{Collections, Stored};
 
-/// The forwarded writes that reads must wait for, by resource.
+/// The forwarded writes that reads must wait for, by resource: a write in one version of a group is
+/// seen in all others.
 pub(crate) struct Writes {
     collections: Arc<Collections>,
-    pending: Mutex<HashMap<Resource, Pending>>,
+    pending: Mutex<HashMap<Stored, Pending>>,
 }
 
-/// What the collection of a resource does not show yet, as far as its own floor does not say it.
+/// What the collections of a resource do not show yet, as far as their own floors do not say it.
 #[derive(Debug, Default)]
 struct Pending {
-    /// The highest version that was named while the resource was not held.
+    /// The highest version that was named while the resource was held in no version.
     floor: u64,
     unnamed: Option<Unnamed>,
     /// Counts the writes without a version.
@@ -48,10 +49,10 @@ enum Unnamed {
 /// without an answer may have happened.
 pub(crate) struct Telling {
     writes: Arc<Writes>,
-    resource: Resource,
+    stored: Stored,
     kind: Kind,
-    /// Of the store's history, when the request was sent; `None` if the resource was not held.
-    epoch: Option<u64>,
+    /// Of the histories of the stores that held the resource when the request was sent.
+    epochs: Vec<(Resource, u64)>,
     /// How many writes without a version there were then.
     count: u64,
     is_settled: bool,
@@ -75,12 +76,14 @@ impl Writes {
 
     /// Begins to watch over a request about a resource.
     pub(crate) fn telling(self: &Arc<Self>, resource: &Resource, kind: Kind) -> Telling {
-        let count = lock(&self.pending).get(resource).map_or(0, |it| it.count);
+        let stored = Stored::of(resource);
+        let count = lock(&self.pending).get(&stored).map_or(0, |it| it.count);
+        let held = self.held(&stored);
         Telling {
             writes: Arc::clone(self),
-            resource: resource.clone(),
+            stored,
             kind,
-            epoch: self.held(resource).map(|it| it.epoch()),
+            epochs: held.iter().map(|it| (it.own.clone(), it.epoch())).collect(),
             count,
             is_settled: false,
         }
@@ -90,17 +93,22 @@ impl Writes {
     /// be missing in the collection. Also hands over to the collection what was told before it was
     /// held.
     pub(crate) fn must_forward(&self, collection: &Arc<Collection>, refresh: Duration) -> bool {
+        let stored = Stored::of(&collection.own);
         let mut all = lock(&self.pending);
-        let Some(pending) = all.get_mut(&collection.own) else { return false };
-        collection.history.raise_floor(std::mem::take(&mut pending.floor));
+        let Some(pending) = all.get_mut(&stored) else { return false };
+        let floor = std::mem::take(&mut pending.floor);
+        if floor > 0 {
+            collection.history.raise_floor(floor);
+            self.held(&stored).iter().for_each(|it| it.history.raise_floor(floor));
+        }
         match pending.unnamed {
             None => false,
             Some(Unnamed::Open) => true,
             Some(Unnamed::Before(version)) => {
                 let history = &collection.history;
-                // A floor that was forgotten was of another history.
+                // Kept for the collections of other versions. A floor that was forgotten was of
+                // another history.
                 if history.version() >= version || history.floor() < version {
-                    pending.unnamed = None;
                     return false;
                 }
                 drop(all);
@@ -113,7 +121,7 @@ impl Writes {
     /// Finds a version that is no lower than that of any write until now, by a list of one object
     /// with the endpoint's own account; for readers that do not list.
     pub(crate) fn find_version(self: &Arc<Self>, collection: &Arc<Collection>, client: &Client) {
-        match lock(&self.pending).get_mut(&collection.own) {
+        match lock(&self.pending).get_mut(&Stored::of(&collection.own)) {
             Some(pending) if pending.unnamed == Some(Unnamed::Open) && !pending.is_searched => {
                 pending.is_searched = true;
             }
@@ -129,31 +137,38 @@ impl Writes {
                 telling.named(version);
             }
             let mut all = lock(&telling.writes.pending);
-            if let Some(pending) = all.get_mut(&telling.resource) {
+            if let Some(pending) = all.get_mut(&telling.stored) {
                 pending.is_searched = false;
             }
         });
     }
 
-    fn held(&self, resource: &Resource) -> Option<Arc<Collection>> {
-        self.collections.now().into_iter().find(|it| it.own == *resource && !it.has_ended())
+    /// The collections of a resource, one for each version in which it is held.
+    fn held(&self, stored: &Stored) -> Vec<Arc<Collection>> {
+        let mut held = self.collections.now();
+        held.retain(|it| !it.has_ended() && Stored::of(&it.own) == *stored);
+        held
     }
 
     fn named(&self, telling: &Telling, version: u64) {
-        let held = self.held(&telling.resource);
-        match &held {
-            // Versions of another history do not compare.
-            Some(collection) if telling.epoch.is_some_and(|it| it != collection.epoch()) => return,
-            Some(collection) => collection.history.raise_floor(version),
-            None => {}
+        let held = self.held(&telling.stored);
+        // Versions of another history do not compare.
+        let is_another = |it: &Arc<Collection>| {
+            let then = telling.epochs.iter().find(|(resource, _)| *resource == it.own);
+            then.is_some_and(|(_, epoch)| *epoch != it.epoch())
+        };
+        let (others, same): (Vec<_>, Vec<_>) = held.iter().partition(|it| is_another(it));
+        same.iter().for_each(|it| it.history.raise_floor(version));
+        if !others.is_empty() {
+            return;
         }
         let mut all = lock(&self.pending);
-        if held.is_none() {
-            let pending = all.entry(telling.resource.clone()).or_default();
+        if held.is_empty() {
+            let pending = all.entry(telling.stored.clone()).or_default();
             pending.floor = pending.floor.max(version);
         }
         if telling.kind == Kind::NewestList
-            && let Some(pending) = all.get_mut(&telling.resource)
+            && let Some(pending) = all.get_mut(&telling.stored)
             && pending.unnamed == Some(Unnamed::Open)
             && pending.count == telling.count
         {
@@ -161,9 +176,9 @@ impl Writes {
         }
     }
 
-    fn unnamed(&self, resource: &Resource) {
+    fn unnamed(&self, stored: &Stored) {
         let mut all = lock(&self.pending);
-        let pending = all.entry(resource.clone()).or_default();
+        let pending = all.entry(stored.clone()).or_default();
         pending.count += 1;
         pending.unnamed = Some(Unnamed::Open);
     }
@@ -189,7 +204,7 @@ impl Telling {
 impl Drop for Telling {
     fn drop(&mut self) {
         if !self.is_settled && self.kind == Kind::Write {
-            self.writes.unnamed(&self.resource);
+            self.writes.unnamed(&self.stored);
         }
     }
 }
@@ -197,7 +212,7 @@ impl Drop for Telling {
 impl fmt::Debug for Telling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Telling")
-            .field("resource", &self.resource)
+            .field("stored", &self.stored)
             .field("kind", &self.kind)
             .finish_non_exhaustive()
     }

@@ -98,6 +98,8 @@ async fn unknown_tokens_neither_end_an_open_watch_nor_keep_it_open() {
     let alices = tokio::spawn(end(it.watch("alice-token", WATCH).await));
     let bobs = tokio::spawn(end(it.watch("bob-token", WATCH).await));
     it.judge.forbids("alice", &watch_pods());
+    // Shortly before the reviews, which take no less than 40 s to come.
+    tokio::time::sleep(Duration::from_secs(35)).await;
     // As many as are looked up of all addresses.
     let addresses = (1..=4).map(|it| Ipv4Addr::new(10, 0, 0, it));
     let floods = addresses.map(|it| flood(&router, it));

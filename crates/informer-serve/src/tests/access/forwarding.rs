@@ -92,6 +92,58 @@ async fn a_deletion_without_a_version_is_seen_by_the_next_read() {
     assert!(it.names(all).await.is_empty());
 }
 
+fn autoscaler(version: &str) -> Value {
+    json!({"apiVersion": format!("autoscaling/{version}"), "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web"}, "spec": {"maxReplicas": 2,
+            "scaleTargetRef": {"kind": "Deployment", "name": "web", "apiVersion": "apps/v1"}}})
+}
+
+#[tokio::test]
+async fn a_write_is_seen_in_other_versions_of_its_group() {
+    let it = forwarding(Options::default()).await;
+    let of = |version: &str| {
+        format!("/apis/autoscaling/{version}/namespaces/shop/horizontalpodautoscalers")
+    };
+    let floors = |it: &Controlled| {
+        let held = it.endpoint.inner.collections.now();
+        let floors = held.iter().map(|it| (it.own.version.clone(), it.history.floor()));
+        std::collections::BTreeMap::from_iter(floors)
+    };
+    let version = |answer: &Answer| -> u64 {
+        answer.json()["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap()
+    };
+    // Before it is held in any version.
+    let created = it.write(Method::POST, &of("v2"), &autoscaler("v2")).await;
+    assert_eq!(created.code, StatusCode::CREATED, "{}", created.text);
+    it.names(&of("v1")).await;
+    it.names(&of("v2")).await;
+    assert!(floors(&it).values().all(|it| *it >= version(&created)), "{:?}", floors(&it));
+    // While it is held in both.
+    let path = format!("{}/web", of("v1"));
+    let written = it.write(Method::PUT, &path, &autoscaler("v1")).await;
+    assert_eq!(written.code, StatusCode::OK, "{}", written.text);
+    let floor = version(&written);
+    let both = [("v1".to_owned(), floor), ("v2".to_owned(), floor)];
+    assert_eq!(floors(&it), both.into());
+
+    // A deletion names no version.
+    it.stall("horizontalpodautoscalers");
+    let deleted = it.write(Method::DELETE, &path, &json!({})).await;
+    assert_eq!(deleted.json()["kind"], "Status", "{}", deleted.text);
+    let held = it.endpoint.inner.collections.now();
+    let must_forward = || {
+        let held = held.iter();
+        held.map(|of| it.endpoint.inner.writes.must_forward(of, Duration::from_secs(1)))
+    };
+    assert_eq!(Vec::from_iter(must_forward()), [true, true]);
+    // A list of the newest state in one version tells of all.
+    it.names(&of("v1")).await;
+    for collection in &held {
+        assert!(collection.history.floor() > floor, "{:?}", collection.own);
+    }
+    assert_eq!(Vec::from_iter(must_forward()), [true, true], "until both show it");
+}
+
 #[tokio::test]
 async fn a_dry_run_and_a_refused_write_change_nothing_that_is_known() {
     let it = forwarding(Options::default()).await;
