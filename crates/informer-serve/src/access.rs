@@ -10,11 +10,13 @@ mod caller;
 mod certificate;
 mod credentials;
 mod familiar;
+mod impersonation;
 mod permission;
 mod reviews;
 
 use std::sync::Arc;
 
+use http::HeaderMap;
 use http::request::Parts;
 
 pub(crate) use attributes::{Attributes, ResourceAttributes};
@@ -26,6 +28,7 @@ pub(crate) use reviews::{Refused, Reviews};
 
 use crate::tls::Tls;
 use credentials::Presented;
+use impersonation::Impersonation;
 use reviews::Purpose;
 
 /// Who may read at an address.
@@ -109,6 +112,20 @@ impl Asker {
         let purpose = Purpose::Request(presented.address);
         control.reviews.check(&self.caller.identity, &attributes, &purpose).await?;
         let user = self.caller.user.as_str().into();
-        Ok(Some(Permission { control, presented, user, attributes }))
+        Ok(Some(Permission { control, presented, user, attributes, impersonation: None }))
+    }
+
+    /// What a caller that acts in the name of another may lose. The API server decides whether it
+    /// has it, since it gets the request.
+    pub(crate) fn may_lose(
+        &self,
+        attributes: Attributes,
+        headers: &HeaderMap,
+    ) -> Option<Permission> {
+        let (control, presented) = self.control.clone()?;
+        let user = self.caller.user.as_str().into();
+        let impersonation = Some(Arc::new(Impersonation::of(headers)?));
+        let attributes = Arc::new(attributes);
+        Some(Permission { control, presented, user, attributes, impersonation })
     }
 }

@@ -79,10 +79,14 @@ async fn admit(
     *caller = Some(Arc::clone(asker.caller()));
     let path = parts.uri.path();
     let first = path.split('/').nth(1).unwrap_or_default();
-    let is_impersonated = forward::is_impersonated(&parts.headers);
-    if REVIEWED.contains(&first) && !is_impersonated {
+    if REVIEWED.contains(&first) {
         let query = parts.uri.query().unwrap_or_default();
-        match asker.may(Attributes::of_request(&parts.method, path, query)).await {
+        let attributes = Attributes::of_request(&parts.method, path, query);
+        let permission = match forward::is_impersonated(&parts.headers) {
+            true => Ok(asker.may_lose(attributes, &parts.headers)),
+            false => asker.may(attributes).await,
+        };
+        match permission {
             Ok(Some(permission)) => drop(parts.extensions.insert(permission)),
             Ok(None) => {}
             Err(refused) => return Err(refuse(&refused, &parts.headers)),

@@ -9,6 +9,8 @@ use secrecy::SecretString;
 
 /// The group of every caller whose identity is known.
 pub(super) const AUTHENTICATED: &str = "system:authenticated";
+/// The group of the user of requests without credentials.
+pub(super) const UNAUTHENTICATED: &str = "system:unauthenticated";
 /// The group whose members may do everything.
 const PRIVILEGED: &str = "system:masters";
 /// The user of requests without credentials.

@@ -11,6 +11,7 @@ use super::Control;
 use super::answers::Asker;
 use super::attributes::Attributes;
 use super::credentials::Presented;
+use super::impersonation::Impersonation;
 use super::reviews::{Purpose, Refused};
 
 /// How long until a permission is reviewed again, at the least and at the most. With the 10 s that
@@ -31,6 +32,8 @@ pub(crate) struct Permission {
     /// Whose open watch it is for.
     pub(super) user: Asker,
     pub(super) attributes: Arc<Attributes>,
+    /// In whose name the request is made, if that is another user.
+    pub(super) impersonation: Option<Arc<Impersonation>>,
 }
 
 impl Permission {
@@ -64,7 +67,14 @@ impl Permission {
     async fn review(&self) -> Result<(), Refused> {
         let purpose = Purpose::OpenWatch(Arc::clone(&self.user));
         let caller = self.control.authenticate(&self.presented, &purpose).await?;
-        self.control.reviews.check(&caller.identity, &self.attributes, &purpose).await
+        let reviews = &self.control.reviews;
+        let Some(impersonation) = &self.impersonation else {
+            return reviews.check(&caller.identity, &self.attributes, &purpose).await;
+        };
+        for right in &impersonation.rights {
+            reviews.check(&caller.identity, right, &purpose).await?;
+        }
+        reviews.check(&impersonation.identity, &self.attributes, &purpose).await
     }
 }
 

@@ -7,7 +7,7 @@ use futures_util::{StreamExt, stream};
 use http::Method;
 use http::header::CONTENT_TYPE;
 use informer::source::MediaType;
-use k8s_serve::{answer as answers, websocket};
+use k8s_serve::{Verb, answer as answers, websocket};
 
 use super::path::canonical;
 use super::{Answer, Answered, Asked};
@@ -20,14 +20,21 @@ use crate::refusal::Refusal;
 
 /// Lets the API server answer a read.
 pub(super) async fn pass_on(inner: &Inner, asked: &Asked<'_>, served: &Served) -> Answered {
-    if websocket::is_requested(asked.headers) {
-        let message = "this watch is not answered from the cache, and over WebSocket no other is: use plain HTTP, or ask the API server itself";
-        return Err(Refusal::forbidden(message));
-    }
+    not_over_websocket(asked)?;
     match asked.is_own() {
         true => pass_on_as_own(inner, Method::GET, asked, Bytes::new()).await,
         false => pass_on_as_caller(inner, asked, served, Body::empty()).await,
     }
+}
+
+/// Refuses a watch over WebSocket that the API server would have to answer: it could not be ended
+/// with the permission for it.
+fn not_over_websocket(asked: &Asked<'_>) -> Result<(), Refusal> {
+    if asked.verb == Verb::Watch && websocket::is_requested(asked.headers) {
+        let message = "this watch is not answered from the cache, and over WebSocket no other is: use plain HTTP, or ask the API server itself";
+        return Err(Refusal::forbidden(message));
+    }
+    Ok(())
 }
 
 /// Lets the API server answer the endpoint's own account.
@@ -50,6 +57,7 @@ pub(super) async fn pass_on_as_caller(
     body: Body,
 ) -> Answered {
     let Asked { path, verb, query, parts, caller, .. } = asked;
+    not_over_websocket(asked)?;
     let told = telling(&inner.writes, &served.info.resource, path, (&parts.method, *verb, query));
     let lasting = (is_long(path, *verb, query), told);
     let to = canonical(path, query);

@@ -188,6 +188,18 @@ async fn requests_in_another_name_are_asked_of_the_api_server_with_the_callers_t
         it.with(path, &headers).await.refusal(403, "Forbidden");
     }
     it.with(path, &[("impersonate-user", "jane")]).await.refusal(401, "Unauthorized");
+    // It could not be ended with the rights for it.
+    let socket = [
+        ("upgrade", "websocket"),
+        ("connection", "Upgrade"),
+        ("sec-websocket-version", "13"),
+        ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
+    ];
+    for (headers, resource) in [(&headers[..], "pods"), (&headers[..1], "secrets")] {
+        let path = format!("/api/v1/namespaces/shop/{resource}?watch=1");
+        let refused = it.with(&path, &[&socket[..], headers].concat()).await;
+        assert!(refused.refusal(403, "Forbidden").contains("over WebSocket"), "{resource}");
+    }
 }
 
 #[tokio::test]

@@ -18,7 +18,19 @@ pub(super) fn watch_pods() -> Value {
 
 impl Controlled {
     pub(super) async fn watch(&self, token: &str, path: &str) -> BodyDataStream {
+        self.watch_with(token, path, &[]).await
+    }
+
+    async fn watch_with(
+        &self,
+        token: &str,
+        path: &str,
+        headers: &[(&'static str, &str)],
+    ) -> BodyDataStream {
         let mut asked = request(Method::GET, "localhost", path);
+        for (name, value) in headers {
+            asked.headers_mut().append(HeaderName::from_static(name), value.parse().unwrap());
+        }
         let bearer = format!("Bearer {token}").parse().unwrap();
         asked.headers_mut().insert("authorization", bearer);
         let response = self.router().oneshot(asked).await.unwrap();
@@ -130,12 +142,18 @@ async fn a_watch_outlives_failing_reviews_by_two_minutes() {
     watch.abort();
 }
 
-#[tokio::test]
-async fn a_watch_that_the_api_server_answers_ends_with_the_permission_too() {
+/// An endpoint that forwards watches to the API server.
+async fn forwarding(options: Options) -> Controlled {
     let mut it = Controlled::start().await;
-    let options = Options { strict: vec!["pods".to_owned()], ..Options::default() };
     let upstream = Upstream::of(&Config::new(it.server.url().parse().unwrap())).unwrap();
     it.endpoint = Endpoint::new(it.judge.client(&it.server), options).with_upstream(upstream);
+    it
+}
+
+#[tokio::test]
+async fn a_watch_that_the_api_server_answers_ends_with_the_permission_too() {
+    let options = Options { strict: vec!["pods".to_owned()], ..Options::default() };
+    let it = forwarding(options).await;
     it.judge.allows("alice", watch_pods());
     let watch = it.watch("alice-token", WATCH).await;
     // The socket is open: nothing but the reviews is waited for from now on.
@@ -144,4 +162,36 @@ async fn a_watch_that_the_api_server_answers_ends_with_the_permission_too() {
     let (after, last) = end(watch).await;
     assert!(after <= Duration::from_secs(60), "{after:?}");
     assert_eq!((&last["type"], &last["object"]["code"]), (&json!("ERROR"), &json!(403)));
+}
+
+#[tokio::test]
+async fn a_watch_in_another_name_ends_with_each_of_its_rights() {
+    let it = forwarding(Options::default()).await;
+    let as_jane = json!({"verb": "impersonate", "resource": "users", "name": "jane"});
+    let in_team = json!({"verb": "impersonate", "resource": "groups", "name": "team"});
+    let headers = [("impersonate-user", "jane"), ("impersonate-group", "team")];
+    let rights = [("alice", as_jane), ("alice", in_team), ("jane", watch_pods())];
+    for (user, right) in &rights {
+        for (user, right) in &rights {
+            it.judge.allows(user, right.clone());
+        }
+        let watch = it.watch_with("alice-token", WATCH, &headers).await;
+        // The socket is open: nothing but the reviews is waited for from now on.
+        tokio::time::pause();
+        it.judge.forbids(user, right);
+        let (after, last) = end(watch).await;
+        tokio::time::resume();
+        assert!(after <= Duration::from_secs(60), "{after:?}");
+        assert_eq!(last["object"]["code"], 403, "{last}");
+        let message = last["object"]["message"].as_str().unwrap();
+        let named = [format!("User {user:?} cannot"), right["resource"].to_string()];
+        assert!(named.iter().all(|it| message.contains(it)), "{message}");
+    }
+    for (user, right) in rights {
+        it.judge.allows(user, right);
+    }
+    let watch = it.watch_with("alice-token", WATCH, &headers).await;
+    tokio::time::pause();
+    let goes_on = tokio::time::timeout(Duration::from_secs(200), end(watch)).await;
+    assert!(goes_on.is_err(), "nothing was taken away");
 }
