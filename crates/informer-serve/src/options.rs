@@ -8,8 +8,10 @@ pub struct Options {
     /// Hold only this namespace of namespaced resources, for accounts that may read no more.
     /// Default: all.
     pub namespace: Option<String>,
-    /// The resources that may be asked for, named as for kubectl; `*` is all but Secrets. Default:
-    /// `*`.
+    /// The resources that are read with the endpoint's account, and may be held, named as for
+    /// kubectl; `*` is all but Secrets. Where access is controlled, requests for all others are
+    /// forwarded with the caller's own token; elsewhere, and on short paths, they are refused.
+    /// Default: `*`.
     pub allow: Vec<String>,
     /// Host names by which the endpoint may be addressed, besides loopback ones. Default: none.
     pub allowed_hosts: Vec<String>,

@@ -173,9 +173,13 @@ async fn watches_end(
     token: &str,
 ) -> anyhow::Result<()> {
     let admin = cluster.client().await?;
-    let open = async |caller: &str, path: &str| -> anyhow::Result<JoinHandle<_>> {
+    let open_as = async |caller: &str, path: &str, other: &str| -> anyhow::Result<JoinHandle<_>> {
         let client = client_of(cluster, caller, token, Some(endpoint.url())).await?;
-        let request = Request::get(format!("{path}?watch=1")).body(kube::client::Body::empty())?;
+        let mut request = Request::get(format!("{path}?watch=1"));
+        if !other.is_empty() {
+            request = request.header("impersonate-user", other);
+        }
+        let request = request.body(kube::client::Body::empty())?;
         let response = client.send(request).await?;
         ensure!(response.status() == 200, "{caller} {path}: {}", response.status());
         Ok(tokio::spawn(async move {
@@ -185,12 +189,15 @@ async fn watches_end(
             body
         }))
     };
+    let open = async |caller: &str, path: &str| open_as(caller, path, "").await;
     let pods = "/api/v1/namespaces/default/pods";
     let mine = "/api/v1/namespaces/default/configmaps";
     let by_right = open("viewer", pods).await?;
     let by_certificate = open("certified", mine).await?;
     let by_token = open("reader", pods).await?;
+    let in_another_name = open_as("admin", pods, "viewer").await?;
     let stays = open("admin", pods).await?;
+    let stays_in_another_name = open_as("admin", pods, "admin").await?;
     let rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings";
     for path in [
         format!("{rbac}/viewer"),
@@ -199,7 +206,8 @@ async fn watches_end(
     ] {
         admin.request::<Value>(Request::delete(path).body(Vec::new())?).await?;
     }
-    let ended = [(by_right, 403), (by_certificate, 403), (by_token, 401)];
+    let ended =
+        [(by_right, 403), (by_certificate, 403), (by_token, 401), (in_another_name, 403)];
     stream::iter(ended.map(Ok))
         .try_for_each_concurrent(None, async |(watch, code)| {
             let body = timeout(WATCH_ENDS, watch).await.context("the watch goes on")???;
@@ -209,8 +217,10 @@ async fn watches_end(
             Ok(())
         })
         .await?;
-    ensure!(!stays.is_finished(), "another's watch has ended");
-    stays.abort();
+    for stays in [stays, stays_in_another_name] {
+        ensure!(!stays.is_finished(), "another's watch has ended");
+        stays.abort();
+    }
     Ok(())
 }
 

@@ -215,6 +215,28 @@ async fn strict_resources_secrets_and_subresources_are_the_callers() {
 }
 
 #[tokio::test]
+async fn what_allow_does_not_name_is_asked_with_the_callers_own_token() {
+    let it = forwarding(Options { allow: vec!["pods".to_owned()], ..Options::default() }).await;
+    assert_eq!(it.names("/api/v1/nodes").await, ["node-1"]);
+    assert_eq!(it.get("root-token", "/api/v1/nodes/node-1").await.json()["kind"], "Node");
+    it.server.auth().deny("root", Verb::List, "nodes");
+    let refused = it.get("root-token", "/api/v1/nodes").await;
+    assert!(refused.refusal(403, "Forbidden").contains("\"root\""), "{}", refused.text);
+    // Whoever may not do it here does not get that far.
+    it.judge.knows("bob-token", "bob", &[]);
+    it.server.auth().add_token("bob-token", "bob");
+    let refused = it.get("bob-token", "/api/v1/nodes/node-1").await;
+    assert!(refused.refusal(403, "Forbidden").contains("\"bob\""), "{}", refused.text);
+    // There is no cache of it, and short paths read no other.
+    let refused = it.get("root-token", "/nodes").await.refusal(403, "Forbidden");
+    assert!(refused.contains("--allow nodes"), "{refused}");
+    assert!(it.endpoint.inner.collections.now().is_empty());
+    assert!(it.names("/api/v1/pods").await.len() > 1);
+    let held = it.endpoint.inner.collections.now();
+    assert_eq!(held.iter().map(|it| it.own.plural.as_str()).collect::<Vec<_>>(), ["pods"]);
+}
+
+#[tokio::test]
 async fn a_user_has_no_more_watches_than_allowed() {
     let it = forwarding(Options { max_watches_per_user: 1, ..Options::default() }).await;
     let path = "/api/v1/pods?watch=1&resourceVersion=0";
