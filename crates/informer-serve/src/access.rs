@@ -124,7 +124,7 @@ impl Asker {
     ) -> Option<Permission> {
         let (control, presented) = self.control.clone()?;
         let user = self.caller.user.as_str().into();
-        let impersonation = Some(Arc::new(Impersonation::of(headers)?));
+        let impersonation = Some(Arc::new(Impersonation::of(headers, &attributes)?));
         let attributes = Arc::new(attributes);
         Some(Permission { control, presented, user, attributes, impersonation })
     }

@@ -241,14 +241,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Kept<K, V> {
         }
     }
 
-    fn keep(
-        &mut self,
-        asker: &Asker,
-        question: &K,
-        fresh: Fresh<V>,
-        asked: Instant,
-        now: Instant,
-    ) {
+    fn keep(&mut self, asker: &Asker, question: &K, fresh: Fresh<V>, asked: Instant, now: Instant) {
         self.forget(question);
         self.shrink(now);
         let Fresh { answer, lifetime, weight } = fresh;

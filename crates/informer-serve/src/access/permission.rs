@@ -10,8 +10,9 @@ use tokio::time::Instant;
 use super::Control;
 use super::answers::Asker;
 use super::attributes::Attributes;
+use super::caller::Identity;
 use super::credentials::Presented;
-use super::impersonation::Impersonation;
+use super::impersonation::{Impersonation, Way};
 use super::reviews::{Purpose, Refused};
 
 /// How long until a permission is reviewed again, at the least and at the most. With the 10 s that
@@ -71,10 +72,30 @@ impl Permission {
         let Some(impersonation) = &self.impersonation else {
             return reviews.check(&caller.identity, &self.attributes, &purpose).await;
         };
-        for right in &impersonation.rights {
-            reviews.check(&caller.identity, right, &purpose).await?;
+        let mut refused = None;
+        for way in &impersonation.ways {
+            match self.may_act(&caller.identity, way, &purpose).await {
+                Ok(()) => {
+                    return reviews.check(&way.identity, &self.attributes, &purpose).await;
+                }
+                Err(it @ Refused::Forbidden(_)) => refused = refused.or(Some(it)),
+                Err(it) => return Err(it),
+            }
         }
-        reviews.check(&impersonation.identity, &self.attributes, &purpose).await
+        Err(refused.unwrap_or(Refused::Unauthenticated))
+    }
+
+    /// Whether the caller may act as another user in this way.
+    async fn may_act(
+        &self,
+        caller: &Arc<Identity>,
+        way: &Way,
+        purpose: &Purpose,
+    ) -> Result<(), Refused> {
+        for right in &way.rights {
+            self.control.reviews.check(caller, right, purpose).await?;
+        }
+        Ok(())
     }
 }
 

@@ -118,11 +118,7 @@ impl Reviews {
     pub(crate) fn new(client: Client) -> Self {
         let random = rand::SystemRandom::new();
         let key = hmac::Key::generate(hmac::HMAC_SHA256, &random);
-        let upstream = Upstream {
-            client,
-            missing: Arc::default(),
-            warned: Arc::default(),
-        };
+        let upstream = Upstream { client, missing: Arc::default(), warned: Arc::default() };
         Self {
             upstream,
             strangers: Answers::new(BOUNDS),

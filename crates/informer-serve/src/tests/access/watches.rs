@@ -167,8 +167,10 @@ async fn a_watch_that_the_api_server_answers_ends_with_the_permission_too() {
 #[tokio::test]
 async fn a_watch_in_another_name_ends_with_each_of_its_rights() {
     let it = forwarding(Options::default()).await;
-    let as_jane = json!({"verb": "impersonate", "resource": "users", "name": "jane"});
-    let in_team = json!({"verb": "impersonate", "resource": "groups", "name": "team"});
+    let as_jane =
+        json!({"verb": "impersonate", "version": "v1", "resource": "users", "name": "jane"});
+    let in_team =
+        json!({"verb": "impersonate", "version": "v1", "resource": "groups", "name": "team"});
     let headers = [("impersonate-user", "jane"), ("impersonate-group", "team")];
     let rights = [("alice", as_jane), ("alice", in_team), ("jane", watch_pods())];
     for (user, right) in &rights {
@@ -187,9 +189,18 @@ async fn a_watch_in_another_name_ends_with_each_of_its_rights() {
         let named = [format!("User {user:?} cannot"), right["resource"].to_string()];
         assert!(named.iter().all(|it| message.contains(it)), "{message}");
     }
-    for (user, right) in rights {
-        it.judge.allows(user, right);
+    // Constrained impersonation suffices.
+    let constrained = |resource: &str, name: &str| {
+        json!({"verb": "impersonate:user-info", "group": "authentication.k8s.io", "version": "v1",
+            "resource": resource, "name": name})
+    };
+    let mut on = watch_pods();
+    on["verb"] = "impersonate-on:user-info:watch".into();
+    for right in [on, constrained("users", "jane"), constrained("groups", "team")] {
+        it.judge.allows("alice", right);
     }
+    it.judge.allows("jane", watch_pods());
+    it.judge.forbids("alice", &rights[0].1);
     let watch = it.watch_with("alice-token", WATCH, &headers).await;
     tokio::time::pause();
     let goes_on = tokio::time::timeout(Duration::from_secs(200), end(watch)).await;
