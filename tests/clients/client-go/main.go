@@ -1,9 +1,13 @@
 // Command client-go runs client-go's shared informers as they come against a server: typed, dynamic and of metadata
 // only, of Pods and of a custom resource. It prints what they tell in lines of JSON on stdout, and ends by itself once
-// the object called --last has been deleted everywhere; with --histories once stdin ends.
+// the object called --last has been deleted everywhere; with --histories once stdin ends. With --elect it is a candidate
+// of a leader election instead.
 //
+//	client-go --kubeconfig FILE --elect LEASE --namespace NAME --identity NAME
 //	client-go --server URL --histories [--wire protobuf|json] [--initial stream|list] SCOPE...
 //	client-go --server URL --namespace NAME --last NAME --custom GROUP/VERSION/RESOURCE [--wire protobuf|json] [--initial stream|list]
+//
+// In place of --server there may be --kubeconfig.
 package main
 
 import (
@@ -29,6 +33,7 @@ import (
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 const patience = time.Minute
@@ -42,12 +47,15 @@ func main() {
 
 func run() error {
 	server := flag.String("server", "", "URL of a server that wants neither TLS nor a token")
-	namespace := flag.String("namespace", "", "namespace of the informers")
+	kubeconfig := flag.String("kubeconfig", "", "path of a kubeconfig, whose current context is used")
+	namespace := flag.String("namespace", "", "namespace of the informers, or of the Lease")
 	last := flag.String("last", "", "name of the object whose deletion ends this")
 	wire := flag.String("wire", "protobuf", "`protobuf` or json")
 	initial := flag.String("initial", "stream", "`stream` or list")
 	custom := flag.String("custom", "", "the custom resource, as GROUP/VERSION/RESOURCE")
 	follows := flag.Bool("histories", false, "follow Pods until stdin ends, see histories; the arguments are scopes")
+	lease := flag.String("elect", "", "take part in the leader election of the Lease of this name, until stdin ends")
+	identity := flag.String("identity", "", "the candidate's name")
 	flag.Parse()
 
 	// How users switch it. The environment is read at the first use of a feature gate.
@@ -56,6 +64,15 @@ func run() error {
 	}
 	seen := &answers{types: map[string]int{}}
 	config := &rest.Config{Host: *server}
+	if *kubeconfig != "" {
+		var err error
+		if config, err = clientcmd.BuildConfigFromFlags("", *kubeconfig); err != nil {
+			return err
+		}
+	}
+	if *lease != "" {
+		return elect(config, *namespace, *lease, *identity)
+	}
 	if *follows {
 		return histories(config, *wire, flag.Args())
 	}
@@ -168,6 +185,8 @@ type line struct {
 	UID      string          `json:"uid,omitempty"`
 	Version  string          `json:"version,omitempty"`
 	Object   json.RawMessage `json:"object,omitempty"`
+	// Of `leads`, in microseconds.
+	At int64 `json:"at,omitempty"`
 	// Of `answers`.
 	Type  string `json:"type,omitempty"`
 	Count int    `json:"count,omitempty"`

@@ -13,9 +13,10 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use crate::accounts::token;
 use crate::endpoint::Endpoint;
 
-const SOON: Duration = Duration::from_secs(30);
+pub(crate) const SOON: Duration = Duration::from_secs(30);
 /// How long an open watch may outlive its permission.
 const WATCH_ENDS: Duration = Duration::from_secs(70);
 
@@ -67,7 +68,7 @@ async fn callers_read_what_the_api_server_allows_them_and_no_longer() -> anyhow:
     let Some(cluster) = RealCluster::start().await? else { return Ok(()) };
     let admin = cluster.client().await?;
     grant(&admin).await?;
-    let token = token(&admin).await?;
+    let token = token(&admin, "reader").await?;
     let endpoint = serve(&cluster, &[]).await?;
     let mut failures = Vec::new();
     let mut refused = 0;
@@ -256,16 +257,6 @@ async fn grant(admin: &Client) -> anyhow::Result<()> {
         admin.request::<Value>(request).await.with_context(|| path)?;
     }
     Ok(())
-}
-
-/// A token of the service account.
-async fn token(admin: &Client) -> anyhow::Result<String> {
-    let path = "/api/v1/namespaces/default/serviceaccounts/reader/token";
-    let body =
-        json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {} });
-    let request = Request::post(path).header("content-type", "application/json");
-    let answer = admin.request::<Value>(request.body(serde_json::to_vec(&body)?)?).await?;
-    Ok(answer["status"]["token"].as_str().context("no token")?.to_owned())
 }
 
 /// A client of a user of the kubeconfig, or of the service account, at the API server or elsewhere.

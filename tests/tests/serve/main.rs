@@ -2,8 +2,10 @@
 //! answers are the API server's, and kubectl, client-go and kube-rs run on it.
 
 mod access;
+mod accounts;
 mod client_go;
 mod differential;
+mod election;
 mod endpoint;
 mod forwarding;
 mod histories;

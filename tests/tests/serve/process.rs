@@ -106,7 +106,17 @@ impl Process {
         }
     }
 
-    /// Waits for its end.
+    /// Kills it, and returns what it had printed.
+    ///
+    /// # Errors
+    ///
+    /// When it does not end within a minute.
+    pub(crate) async fn kill(mut self) -> anyhow::Result<Printed> {
+        self.child.start_kill()?;
+        self.end().await
+    }
+
+    /// Closes its stdin and waits for its end.
     ///
     /// # Errors
     ///
