@@ -51,7 +51,7 @@ func run(ctx context.Context, arguments *arguments) error {
 		For(&Set{}).
 		Owns(&corev1.ConfigMap{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: arguments.concurrency}).
-		Complete(&reconciler{manager.GetClient()})
+		Complete(&reconciler{arguments.client(manager)})
 	if err != nil {
 		return err
 	}

@@ -10,12 +10,14 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 type arguments struct {
 	server, namespace, agent, lease string
 	concurrency, five               int
-	consistent                      bool
+	consistent, verify              bool
+	connection                      *rest.Config
 }
 
 func main() {
@@ -27,6 +29,7 @@ func main() {
 	flag.IntVar(&a.concurrency, "concurrency", 8, "how many Sets are reconciled at a time")
 	flag.IntVar(&a.five, "five", 0, "run five controllers over so many Pods that do nothing")
 	flag.BoolVar(&a.consistent, "consistent", false, "switch the experiment on with which reads wait for own writes")
+	flag.BoolVar(&a.verify, "verify", false, "read each write back from the server, past the cache, and tell whether it is seen")
 	flag.Parse()
 	sayHello()
 	ctrl.SetLogger(logr.Discard())
@@ -34,14 +37,35 @@ func main() {
 	if a.five > 0 {
 		start = five
 	}
-	if err := start(ctrl.SetupSignalHandler(), &a); err != nil {
+	err := a.connect()
+	if err == nil {
+		err = start(ctrl.SetupSignalHandler(), &a)
+	}
+	if err != nil {
 		sayFailed(err)
 		_, _ = fmt.Fprintln(os.Stderr, "controller-runtime:", err)
 		os.Exit(1)
 	}
 }
 
-// config has no limit of requests, as the others have none.
-func (a *arguments) config() *rest.Config {
-	return &rest.Config{Host: a.server, UserAgent: a.agent, QPS: -1}
+func (a *arguments) connect() (err error) {
+	a.connection = &rest.Config{Host: a.server}
+	if a.server == "" {
+		// That of --kubeconfig, a flag of controller-runtime's own.
+		if a.connection, err = ctrl.GetConfig(); err != nil {
+			return err
+		}
+	}
+	// Without a limit of requests, as the others have none.
+	a.connection.UserAgent, a.connection.QPS = a.agent, -1
+	return nil
+}
+
+func (a *arguments) config() *rest.Config { return a.connection }
+
+func (a *arguments) client(manager ctrl.Manager) client.Client {
+	if !a.verify {
+		return manager.GetClient()
+	}
+	return &verified{manager.GetClient(), manager.GetAPIReader()}
 }

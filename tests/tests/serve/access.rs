@@ -17,6 +17,7 @@ use crate::accounts::token;
 use crate::endpoint::Endpoint;
 
 pub(crate) const SOON: Duration = Duration::from_secs(30);
+pub(crate) const LONG: Duration = Duration::from_secs(90);
 /// How long an open watch may outlive its permission.
 const WATCH_ENDS: Duration = Duration::from_secs(70);
 

@@ -85,7 +85,7 @@ async fn follows(arm: &Arm) -> anyhow::Result<()> {
     }
     for (wire, initial, process) in running {
         let printed = process.end().await?;
-        ensure!(printed.success, "{wire} {initial}: {}", printed.stderr);
+        ensure!(printed.success(), "{wire} {initial}: {}", printed.stderr);
         let lines = printed.stdout.lines().map(serde_json::from_str::<Line>);
         let lines = lines.collect::<Result<Vec<_>, _>>()?;
         let check = Check { wire, initial, lines: &lines };
@@ -229,16 +229,18 @@ fn without_empty(value: Value) -> Value {
 /// Builds the program, once for each test process.
 pub(crate) async fn program() -> anyhow::Result<PathBuf> {
     static BUILT: OnceCell<PathBuf> = OnceCell::const_new();
-    let build = || async {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("clients/client-go");
-        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("client-go");
-        let mut command = Command::new("go");
-        command.args(["build", "-buildvcs=false", "-o"]).arg(&program).arg(".");
-        command.current_dir(&folder).stdin(Stdio::null());
-        let status = spawn_blocking(move || command.status()).await?;
-        let status = status.context("the client needs Go (https://go.dev/dl)")?;
-        ensure!(status.success(), "{} does not build, see above", folder.display());
-        Ok(program)
-    };
-    BUILT.get_or_try_init(build).await.cloned()
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("clients/client-go");
+    BUILT.get_or_try_init(|| go_build(&folder, "client-go")).await.cloned()
+}
+
+/// Builds a program in Go.
+pub(crate) async fn go_build(folder: &Path, name: &str) -> anyhow::Result<PathBuf> {
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let mut command = Command::new("go");
+    command.args(["build", "-buildvcs=false", "-o"]).arg(&program).arg(".");
+    command.current_dir(folder).stdin(Stdio::null());
+    let status = spawn_blocking(move || command.status()).await?;
+    let status = status.context("the client needs Go (https://go.dev/dl)")?;
+    ensure!(status.success(), "{} does not build, see above", folder.display());
+    Ok(program)
 }

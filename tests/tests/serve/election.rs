@@ -56,7 +56,7 @@ async fn has_one_leader(
         candidate.until(|lines| has(lines, "leader", "first")).await?;
     }
     let first = first.end().await?;
-    ensure!(first.success, "{}", first.stderr);
+    ensure!(first.success(), "{}", first.stderr);
     let (second_leads, third_leads) = (
         second.until(|lines| has(lines, "leads", "second")),
         third.until(|lines| has(lines, "leads", "third")),
@@ -80,7 +80,7 @@ async fn has_one_leader(
     })
     .await?;
     let last = other.end().await?;
-    ensure!(last.success, "{}", last.stderr);
+    ensure!(last.success(), "{}", last.stderr);
     let terms = [term(&first)?, term(&leader)?, term(&last)?];
     // All clocks are one.
     ensure!(terms.is_sorted_by(|one, next| one.1 < next.0), "two led at a time: {terms:?}");

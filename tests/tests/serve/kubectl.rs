@@ -202,14 +202,14 @@ async fn change(pods: &Api<Pod>, namespace: &str) -> anyhow::Result<()> {
 }
 
 /// kubectl with a kubeconfig, and a cache of its own.
-struct Kubectl {
+pub(crate) struct Kubectl {
     program: PathBuf,
     kubeconfig: PathBuf,
     cache: TempDir,
 }
 
 impl Kubectl {
-    fn new(kubeconfig: PathBuf) -> anyhow::Result<Self> {
+    pub(crate) fn new(kubeconfig: PathBuf) -> anyhow::Result<Self> {
         Ok(Self { program: kubectl_path()?, kubeconfig, cache: tempfile::tempdir()? })
     }
 
@@ -221,7 +221,7 @@ impl Kubectl {
     }
 
     /// What it prints, without what depends on when and where.
-    async fn run(&self, command: &str) -> anyhow::Result<Printed> {
+    pub(crate) async fn run(&self, command: &str) -> anyhow::Result<Printed> {
         let printed = self.start(command)?.end().await.with_context(|| command.to_owned())?;
         Ok(Printed {
             stdout: comparable(&printed.stdout),
@@ -248,9 +248,9 @@ fn same_lines(command: &str, direct: &[String], through: &[String]) -> anyhow::R
 }
 
 /// The lines of one that are not in the other, and the other way round.
-fn difference(direct: &Printed, through: &Printed) -> String {
+pub(crate) fn difference(direct: &Printed, through: &Printed) -> String {
     let lines = |printed: &Printed| -> Vec<String> {
-        let text = format!("{}{}success: {}", printed.stdout, printed.stderr, printed.success);
+        let text = format!("{}{}exit code: {:?}", printed.stdout, printed.stderr, printed.code);
         text.lines().map(ToOwned::to_owned).collect()
     };
     let (direct, through) = (lines(direct), lines(through));

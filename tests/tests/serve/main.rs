@@ -4,6 +4,7 @@
 mod access;
 mod accounts;
 mod client_go;
+mod controller_runtime;
 mod differential;
 mod election;
 mod endpoint;
@@ -11,6 +12,7 @@ mod forwarding;
 mod histories;
 mod kube_rs;
 mod kubectl;
+mod kubectl_writes;
 mod process;
 mod scene;
 mod text;

@@ -26,9 +26,16 @@ pub(crate) struct Process {
 /// What a program that has ended printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Printed {
-    pub(crate) success: bool,
+    /// Without one it was ended by a signal.
+    pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
+}
+
+impl Printed {
+    pub(crate) fn success(&self) -> bool {
+        self.code == Some(0)
+    }
 }
 
 impl Process {
@@ -90,6 +97,11 @@ impl Process {
         Ok(Self { shown, child, lines, reader, said })
     }
 
+    /// What it has printed until now.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.lines.borrow().clone()
+    }
+
     /// Waits until what it has printed is enough, and returns that.
     ///
     /// # Errors
@@ -128,7 +140,7 @@ impl Process {
         self.reader.await?;
         let lines = self.lines.borrow().clone();
         let stdout = lines.into_iter().map(|line| line + "\n").collect();
-        Ok(Printed { success: status?.success(), stdout, stderr: self.said.await? })
+        Ok(Printed { code: status?.code(), stdout, stderr: self.said.await? })
     }
 }
 
