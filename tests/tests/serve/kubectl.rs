@@ -217,7 +217,7 @@ impl Kubectl {
         let own = ["--kubeconfig".as_ref(), self.kubeconfig.as_os_str()];
         let cache = ["--cache-dir".as_ref(), self.cache.path().as_os_str()];
         let words = command.split(' ').map(AsRef::as_ref);
-        Process::start(&self.program, words.chain(own).chain(cache).collect::<Vec<_>>())
+        Process::start(&self.program, own.into_iter().chain(cache).chain(words).collect::<Vec<_>>())
     }
 
     /// What it prints, without what depends on when and where.

@@ -13,6 +13,7 @@ mod histories;
 mod kube_rs;
 mod kubectl;
 mod kubectl_writes;
+mod outage;
 mod process;
 mod scene;
 mod text;
