@@ -53,14 +53,14 @@ impl Account {
         Ok(account)
     }
 
-    /// One that nobody knows.
+    /// One whose token nobody knows.
     ///
     /// # Errors
     ///
     /// When there is no place for kubeconfigs.
-    pub(crate) fn stranger(cluster: &RealCluster) -> anyhow::Result<Self> {
+    pub(crate) fn stranger(cluster: &RealCluster, token: &str) -> anyhow::Result<Self> {
         let (ca, _) = cluster.server_certificate();
-        Ok(Self { token: "of-nobody".to_owned(), ca, folder: tempfile::tempdir()? })
+        Ok(Self { token: token.to_owned(), ca, folder: tempfile::tempdir()? })
     }
 
     /// A kubeconfig of this account at a server.

@@ -38,8 +38,8 @@ async fn readers_and_watches_outlive_the_api_server_as_promised() -> anyhow::Res
     let account = Account::create(&cluster, "watcher", &["default"], &rules).await?;
     let late = Account::create(&cluster, "late", &["default"], &rules).await?;
     let endpoint = serve_as_reader(&cluster, &["--cache", "pods"]).await?;
-    let stranger = Account::stranger(&cluster)?.client(endpoint.url()).await?;
-    ensure!(ask(&stranger, PODS).await?.0 == 401);
+    let refused = Account::stranger(&cluster, "refused")?.client(endpoint.url()).await?;
+    let stranger = Account::stranger(&cluster, "new")?.client(endpoint.url()).await?;
 
     let open = Watch::open(account.client(endpoint.url()).await?).await?;
     open.until(|events| has(events, "ADDED", "before")).await?;
@@ -47,19 +47,22 @@ async fn readers_and_watches_outlive_the_api_server_as_promised() -> anyhow::Res
     let late = late.client(endpoint.url()).await?;
     let asked = Instant::now();
     ensure!(ask(&late, PODS).await?.0 == 200);
+    ensure!(ask(&refused, PODS).await?.0 == 401);
     cluster.kill_apiserver().await?;
 
     // What was answered a moment ago is answered again, and nothing else.
-    let known = ask(&late, PODS).await?;
+    let answers = [ask(&late, PODS).await?, ask(&refused, PODS).await?];
     if asked.elapsed() < BELIEVED {
-        ensure!(known.0 == 200 && names(&known.1) == ["before"], "{known:?}");
+        let codes = answers.each_ref().map(|it| it.0);
+        ensure!(codes == [200, 401] && names(&answers[0].1) == ["before"], "{answers:?}");
     }
     for (client, path) in [(&stranger, PODS), (&late, &*format!("{PODS}/before"))] {
         unavailable(&ask(client, path).await?).with_context(|| path.to_owned())?;
     }
     let readers = Readers::start(&late);
     eventually_ok("answers are believed no longer", SOON, async || {
-        unavailable(&ask(&late, PODS).await?)
+        unavailable(&ask(&late, PODS).await?)?;
+        unavailable(&ask(&refused, PODS).await?)
     })
     .await?;
     readers.end().await?;
@@ -75,8 +78,10 @@ async fn readers_and_watches_outlive_the_api_server_as_promised() -> anyhow::Res
     })
     .await?;
     eventually_ok("strangers are told so", LONG, async || {
-        let (code, body) = ask(&stranger, PODS).await?;
-        ensure!(code == 401, "{code} {body}");
+        for client in [&stranger, &refused] {
+            let (code, body) = ask(client, PODS).await?;
+            ensure!(code == 401, "{code} {body}");
+        }
         Ok(())
     })
     .await?;
