@@ -78,7 +78,7 @@ const ALLOWED: &[(&str, bool)] = &[
     ("auth can-i update deployments --subresource=scale", true),
     ("auth can-i --list", true),
     ("auth whoami", true),
-    ("auth whoami -o yaml", true),
+    ("auth whoami -o jsonpath={.status}", true),
     ("get pods --as=system:serviceaccount:default:onlooker -o name", true),
     ("auth whoami --as=system:serviceaccount:default:onlooker", true),
     ("auth can-i create configmaps --as=system:serviceaccount:default:onlooker", false),
