@@ -11,6 +11,7 @@
 struct Readme;
 
 mod delta;
+pub mod diff;
 mod event;
 pub mod fan_out;
 pub mod ingest;

@@ -98,6 +98,7 @@ struct Readme;
 
 pub mod controller;
 pub mod decode;
+pub mod diff;
 pub mod discovery;
 mod error;
 mod events;

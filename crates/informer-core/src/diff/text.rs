@@ -1,0 +1,221 @@
+//! Changes as text for a terminal.
+
+use std::fmt::{self, Write};
+
+use serde_json::Value;
+use unicode_width::UnicodeWidthChar;
+
+use super::{Change, Diff, Shown};
+
+const RED: &str = "\x1b[31m";
+const GREEN: &str = "\x1b[32m";
+const DIM: &str = "\x1b[2m";
+const PLAIN: &str = "\x1b[0m";
+
+/// How changes are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TextStyle {
+    /// Whether old values are red and new ones green, by ANSI escape sequences.
+    pub color: bool,
+    /// Columns of the terminal. A change that needs more has its values on lines of their own, and
+    /// what needs more still is cut.
+    pub width: Option<usize>,
+    /// Columns before each line.
+    pub indent: usize,
+}
+
+impl Diff {
+    /// Writes a line for each change: `~` for a changed field, `+` and `-` for what was added and
+    /// removed. Control characters in values and names are escaped, so that no object can write to
+    /// the terminal what is not text.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_text(&self, out: &mut impl Write, style: &TextStyle) -> fmt::Result {
+        let mut lines = Lines { out, style };
+        for change in &self.changes {
+            lines.change(change)?;
+        }
+        if self.more > 0 {
+            lines.line(&[(DIM, &format!("and {} more", self.more))])?;
+        }
+        if self.folded > 0 && self.is_quiet() {
+            let fields = if self.folded == 1 { "field" } else { "fields" };
+            lines.line(&[(DIM, &format!("{} {fields} of noise", self.folded))])?;
+        }
+        Ok(())
+    }
+}
+
+/// The text with control characters, and those that change the direction of text, as `\u001b`.
+#[must_use]
+pub fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    // Writing to a string does not fail.
+    let _ = escape_into(&mut escaped, text);
+    escaped
+}
+
+/// Writes as JSON has it between quotes, with more characters escaped.
+pub(super) fn escape_into(out: &mut impl Write, text: &str) -> fmt::Result {
+    for character in text.chars() {
+        match character {
+            '"' => out.write_str("\\\"")?,
+            '\\' => out.write_str("\\\\")?,
+            '\n' => out.write_str("\\n")?,
+            '\r' => out.write_str("\\r")?,
+            '\t' => out.write_str("\\t")?,
+            it if is_unsafe(it) => write!(out, "\\u{:04x}", u32::from(it))?,
+            it => out.write_char(it)?,
+        }
+    }
+    Ok(())
+}
+
+/// Controls, and invisible characters that reorder or join what is around them.
+fn is_unsafe(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+struct Lines<'a, W> {
+    out: &'a mut W,
+    style: &'a TextStyle,
+}
+
+impl<W: Write> Lines<'_, W> {
+    fn change(&mut self, change: &Change) -> fmt::Result {
+        let path = change.path().to_string();
+        match change {
+            Change::Added { new, .. } => self.with_value(&path, ("+", GREEN), &new.to_string()),
+            Change::Removed { old, .. } => self.with_value(&path, ("-", RED), &old.to_string()),
+            Change::Changed { old, new, .. } => {
+                let (old, new) = (old.to_string(), new.to_string());
+                let line: [(&str, &str); 5] =
+                    [("", "~ "), ("", &path), ("", ": "), (RED, &old), ("", " -> ")];
+                let line = [&line[..], &[(GREEN, &new)]].concat();
+                if self.fits(&line) {
+                    return self.line(&line);
+                }
+                self.line(&[("", "~ "), ("", &path)])?;
+                self.line(&[("", "    "), (RED, "- "), (RED, &old)])?;
+                self.line(&[("", "    "), (GREEN, "+ "), (GREEN, &new)])
+            }
+            Change::Reordered { .. } => self.line(&[("", "~ "), ("", &path), ("", ": reordered")]),
+        }
+    }
+
+    fn with_value(&mut self, path: &str, (mark, color): (&str, &str), value: &str) -> fmt::Result {
+        let line = [(color, mark), ("", " "), ("", path), ("", ": "), (color, value)];
+        if self.fits(&line) {
+            return self.line(&line);
+        }
+        self.line(&line[..3])?;
+        self.line(&[("", "    "), (color, value)])
+    }
+
+    fn fits(&self, parts: &[(&str, &str)]) -> bool {
+        let needed: usize = parts.iter().map(|(_, text)| columns(text)).sum();
+        self.style.width.is_none_or(|width| self.style.indent + needed <= width)
+    }
+
+    /// Writes one line of parts with their colors, cut where the terminal ends.
+    fn line(&mut self, parts: &[(&str, &str)]) -> fmt::Result {
+        let indent = self.style.indent;
+        write!(self.out, "{:indent$}", "")?;
+        let cut = !self.fits(parts);
+        // A column for the ellipsis.
+        let mut left =
+            self.style.width.map_or(usize::MAX, |it| it.saturating_sub(indent + usize::from(cut)));
+        for (color, text) in parts {
+            let end = prefix(text, left);
+            left -= columns(&text[..end]);
+            let is_colored = self.style.color && !color.is_empty();
+            if is_colored {
+                self.out.write_str(color)?;
+            }
+            self.out.write_str(&text[..end])?;
+            let is_cut = end < text.len();
+            if is_cut {
+                self.out.write_char('…')?;
+            }
+            if is_colored {
+                self.out.write_str(PLAIN)?;
+            }
+            if is_cut {
+                break;
+            }
+        }
+        self.out.write_char('\n')
+    }
+}
+
+/// For people: JSON, or that it is hidden or cut. Control characters are escaped.
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Whole { value } => write_json(f, value),
+            Self::Part { text, from, bytes } => {
+                let before = if *from > 0 { "…" } else { "" };
+                write!(f, "\"{before}")?;
+                escape_into(f, text)?;
+                let after = if from + text.len() < *bytes { "…" } else { "" };
+                write!(f, "{after}\" ({bytes} bytes)")
+            }
+            Self::Hidden { hidden_bytes: 1 } => f.write_str("(hidden, 1 byte)"),
+            Self::Hidden { hidden_bytes } => write!(f, "(hidden, {hidden_bytes} bytes)"),
+        }
+    }
+}
+
+fn write_json(out: &mut impl Write, value: &Value) -> fmt::Result {
+    match value {
+        Value::String(text) => {
+            out.write_char('"')?;
+            escape_into(out, text)?;
+            out.write_char('"')
+        }
+        Value::Array(elements) => {
+            out.write_char('[')?;
+            for (at, element) in elements.iter().enumerate() {
+                out.write_str(if at > 0 { "," } else { "" })?;
+                write_json(out, element)?;
+            }
+            out.write_char(']')
+        }
+        Value::Object(members) => {
+            out.write_char('{')?;
+            for (at, (name, value)) in members.iter().enumerate() {
+                out.write_str(if at > 0 { ",\"" } else { "\"" })?;
+                escape_into(out, name)?;
+                out.write_str("\":")?;
+                write_json(out, value)?;
+            }
+            out.write_char('}')
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => write!(out, "{value}"),
+    }
+}
+
+/// Columns that a text takes on a terminal.
+fn columns(text: &str) -> usize {
+    text.chars().map(width).sum()
+}
+
+/// The end of the longest prefix that takes no more columns than these.
+fn prefix(text: &str, columns: usize) -> usize {
+    let mut taken = 0;
+    let over = text.char_indices().find(|(_, it)| {
+        taken += width(*it);
+        taken > columns
+    });
+    over.map_or(text.len(), |(at, _)| at)
+}
+
+fn width(character: char) -> usize {
+    match character {
+        // Makes the character before it as wide as an emoji.
+        '\u{fe0f}' => 1,
+        it => it.width().unwrap_or(0),
+    }
+}
