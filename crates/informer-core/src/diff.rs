@@ -69,7 +69,7 @@ use serde_json::Value;
 
 pub use self::apply::ApplyError;
 pub use self::path::{Path, Segment};
-pub use self::text::{TextStyle, escape};
+pub use self::text::{Color, TextStyle, escape};
 pub use self::value::Shown;
 
 /// Compares two states of an object. The time is linear in their size.

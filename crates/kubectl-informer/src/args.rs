@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgAction, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, ColorChoice, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::connect::ConnectionArgs;
@@ -99,6 +99,9 @@ pub struct WatchArgs {
     /// How each line looks.
     #[arg(short, long, value_enum)]
     pub output: Option<WatchOutput>,
+    /// Whether -o diff has colors; auto: on a terminal, unless NO_COLOR is set.
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
+    pub color: ColorChoice,
     /// End after this time, such as 1m; without it, end with Ctrl-C.
     #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
     pub lasting: Option<Duration>,
@@ -113,6 +116,9 @@ pub enum WatchOutput {
     Json,
     /// The word and namespace/name, nothing else.
     Name,
+    /// The fields that changed, old -> new, below each line. Noise such as managedFields and
+    /// heartbeats is only counted; values of Secrets are not shown.
+    Diff,
 }
 
 /// Arguments of `get`.

@@ -40,7 +40,7 @@ pub(crate) async fn demo(args: &DemoArgs, io: &Io) -> anyhow::Result<()> {
     let everywhere = resources.into_iter().map(|it| (InformerOptions::new(), it));
     let followed =
         Followed::start(&client, everywhere, Some(args.resync).filter(|it| !it.is_zero()))?;
-    let format = LineFormat { output: None, with_resource: true };
+    let format = LineFormat { with_resource: true, ..LineFormat::default() };
     let printed = followed.print(format, args.lasting, io).await;
 
     life.abort();

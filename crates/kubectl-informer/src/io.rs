@@ -5,6 +5,9 @@ use std::fmt;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use clap::ColorChoice;
+use console::Term;
+use informer::diff::TextStyle;
 use tokio_util::sync::CancellationToken;
 
 use crate::connect::Environment;
@@ -26,14 +29,18 @@ pub struct Io {
 
 /// Something to write to; clones write to the same.
 #[derive(Clone)]
-pub struct Output(Arc<Mutex<Box<dyn Write + Send>>>);
+pub struct Output {
+    writer: Arc<Mutex<Box<dyn Write + Send>>>,
+    /// The terminal that it is, if it is one.
+    screen: Option<Term>,
+}
 
 impl Io {
     /// Those of this process.
     #[must_use]
     pub fn of_process() -> Self {
         Self {
-            out: Output::new(io::stdout()),
+            out: Output::of_stdout(),
             err: Output::new(io::stderr()),
             terminal: io::stderr().is_terminal(),
             stop: CancellationToken::new(),
@@ -89,7 +96,26 @@ impl Output {
     /// Writes to `writer`.
     #[must_use]
     pub fn new(writer: impl Write + Send + 'static) -> Self {
-        Self(Arc::new(Mutex::new(Box::new(writer))))
+        Self { writer: Arc::new(Mutex::new(Box::new(writer))), screen: None }
+    }
+
+    fn of_stdout() -> Self {
+        let screen = io::stdout().is_terminal().then(Term::stdout);
+        Self { screen, ..Self::new(io::stdout()) }
+    }
+
+    /// How changes look here: a terminal has a width, and colors unless `NO_COLOR` is set or it is
+    /// a dumb one.
+    pub(crate) fn style(&self, color: ColorChoice) -> TextStyle {
+        let color = match color {
+            ColorChoice::Auto => self.screen.is_some() && wants_colors(),
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+        };
+        // Of a size that is not known, or none, there is nothing to fit.
+        let size = self.screen.as_ref().and_then(Term::size_checked);
+        let width = size.map(|(_, columns)| usize::from(columns)).filter(|it| *it > 0);
+        TextStyle { color, width, indent: 0 }
     }
 
     /// Writes all of `text`, now.
@@ -97,7 +123,7 @@ impl Output {
     /// # Errors
     /// Those of the writer.
     pub fn write(&self, text: &str) -> io::Result<()> {
-        let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         writer.write_all(text.as_bytes())?;
         writer.flush()
     }
@@ -113,6 +139,11 @@ impl fmt::Debug for Output {
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let is_it = |it: &io::Error| it.kind() == ErrorKind::BrokenPipe;
     error.chain().filter_map(|it| it.downcast_ref()).any(is_it)
+}
+
+fn wants_colors() -> bool {
+    let is_refused = std::env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty());
+    !is_refused && std::env::var_os("TERM").is_none_or(|it| it != "dumb")
 }
 
 async fn signalled() {

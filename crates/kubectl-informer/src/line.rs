@@ -1,9 +1,13 @@
 //! The lines of `watch`: one for each event.
 
-use std::fmt::Write;
-use std::sync::LazyLock;
+mod changes;
 
-use informer::{Deleted, Event, FieldPath, FinalState, Resource, UpdateReason};
+use std::fmt::Write;
+use std::sync::{Arc, LazyLock};
+
+use clap::ColorChoice;
+use informer::diff::TextStyle;
+use informer::{Deleted, Event, FieldPath, FinalState, ObjectKey, Resource, UpdateReason};
 use jiff::Timestamp;
 use k8s_serve::table::age_of;
 use serde::Serialize;
@@ -15,18 +19,23 @@ use crate::object::{Object, changed_paths, full_name};
 const NAMED_CHANGES: usize = 8;
 
 /// How lines look.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LineFormat {
     pub(crate) output: Option<WatchOutput>,
     /// Whether lines say which resource they are about.
     pub(crate) with_resource: bool,
+    /// Whether changes of fields have colors.
+    pub(crate) color: ColorChoice,
 }
 
 /// What an event is, in the words of the lines.
 struct Facts<'a> {
     word: &'static str,
     object: &'a Object,
+    /// What it was before an update.
     old: Option<&'a Object>,
+    /// What was shown of it before a delete, if that was not its last state.
+    earlier: Option<&'a Object>,
     initial: bool,
     resync: bool,
     unknown: bool,
@@ -40,14 +49,29 @@ impl LineFormat {
         resource: &Resource,
         event: &Event<Object>,
         now: Timestamp,
+        style: &TextStyle,
     ) {
         let facts = Facts::of(event);
-        if self.output == Some(WatchOutput::Json) {
-            text.push_str(&facts.json(resource));
-            text.push('\n');
-            return;
+        match self.output {
+            Some(WatchOutput::Json) => {
+                text.push_str(&facts.json(resource));
+                text.push('\n');
+            }
+            Some(WatchOutput::Diff) => changes::append(text, resource, &facts, now, style),
+            Some(WatchOutput::Wide | WatchOutput::Name) | None => {
+                self.line(text, resource, event.key(), &facts, now);
+            }
         }
-        let key = event.key();
+    }
+
+    fn line(
+        self,
+        text: &mut String,
+        resource: &Resource,
+        key: &ObjectKey,
+        facts: &Facts<'_>,
+        now: Timestamp,
+    ) {
         text.push_str(facts.word);
         text.push(' ');
         if !key.namespace().is_empty() {
@@ -75,6 +99,7 @@ impl<'a> Facts<'a> {
             word,
             object,
             old: None,
+            earlier: None,
             initial: false,
             resync: false,
             unknown: false,
@@ -89,9 +114,11 @@ impl<'a> Facts<'a> {
             Event::Updated { old, new, reason: UpdateReason::Change, .. } => {
                 Self { old: Some(old), ..plain("update", new) }
             }
-            Event::Deleted(Deleted { last, final_state, .. }) => {
-                Self { unknown: *final_state == FinalState::Unknown, ..plain("delete", last) }
-            }
+            Event::Deleted(Deleted { old, last, final_state, .. }) => Self {
+                unknown: *final_state == FinalState::Unknown,
+                earlier: (!Arc::ptr_eq(old, last)).then_some(&**old),
+                ..plain("delete", last)
+            },
         }
     }
 
@@ -173,9 +200,6 @@ static CREATED: LazyLock<Option<FieldPath>> =
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use informer::ObjectKey;
     use k8s_protobuf::encode;
     use serde_json::{Value, json};
 
@@ -240,14 +264,14 @@ mod tests {
         let mut text = String::new();
         let now = "2026-01-01T00:01:00Z".parse().unwrap();
         for event in &events {
-            format.append(&mut text, &resource, event, now);
+            format.append(&mut text, &resource, event, now, &TextStyle::default());
         }
         text
     }
 
     #[test]
     fn plain_lines() {
-        insta::assert_snapshot!(lines(LineFormat { output: None, with_resource: false }), @r"
+        insta::assert_snapshot!(lines(LineFormat { output: None, with_resource: false, ..LineFormat::default() }), @r"
         add shop/web (initial)
         add shop/web
         update shop/web
@@ -255,15 +279,20 @@ mod tests {
         delete shop/web
         delete shop/web (final state unknown)
         ");
-        let several = lines(LineFormat { output: None, with_resource: true });
+        let several =
+            lines(LineFormat { output: None, with_resource: true, ..LineFormat::default() });
         assert_eq!(several.lines().next(), Some("add shop/web deployments.apps (initial)"));
     }
 
     #[test]
     fn bare_and_wide_lines() {
-        let bare = lines(LineFormat { output: Some(WatchOutput::Name), with_resource: true });
+        let bare = lines(LineFormat {
+            output: Some(WatchOutput::Name),
+            with_resource: true,
+            ..LineFormat::default()
+        });
         assert!(bare.lines().all(|it| it.split(' ').count() == 2), "{bare}");
-        insta::assert_snapshot!(lines(LineFormat { output: Some(WatchOutput::Wide), with_resource: false }), @r"
+        insta::assert_snapshot!(lines(LineFormat { output: Some(WatchOutput::Wide), with_resource: false, ..LineFormat::default() }), @r"
         add shop/web deployments.apps version=1 age=60s uid=u-1 labels=app=web,tier=x (initial)
         add shop/web deployments.apps version=1 age=60s uid=u-1 labels=app=web,tier=x
         update shop/web deployments.apps version=2 age=60s uid=u-1 labels=app=web,tier=x changed=spec.replicas
@@ -275,7 +304,11 @@ mod tests {
 
     #[test]
     fn json_lines() {
-        let text = lines(LineFormat { output: Some(WatchOutput::Json), with_resource: false });
+        let text = lines(LineFormat {
+            output: Some(WatchOutput::Json),
+            with_resource: false,
+            ..LineFormat::default()
+        });
         let parsed: Vec<Value> = text.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
         assert_eq!(parsed[0]["type"], "add");
         assert_eq!(parsed[0]["initial"], true);
@@ -297,8 +330,12 @@ mod tests {
         };
         let resource = Resource::of::<k8s_openapi::api::core::v1::Pod>();
         let mut text = String::new();
-        let format = LineFormat { output: Some(WatchOutput::Json), with_resource: false };
-        format.append(&mut text, &resource, &event, Timestamp::now());
+        let format = LineFormat {
+            output: Some(WatchOutput::Json),
+            with_resource: false,
+            ..LineFormat::default()
+        };
+        format.append(&mut text, &resource, &event, Timestamp::now(), &TextStyle::default());
         let line: Value = serde_json::from_str(&text).unwrap();
         assert_eq!((&line["type"], &line["object"]), (&json!("add"), &Value::Null), "{text}");
         assert!(line["error"].as_str().unwrap().starts_with("x/broken: "), "{text}");

@@ -32,7 +32,8 @@ pub(crate) async fn watch(
     let selection = Selection::parse(&args.selection)?;
     let (connection, discovery) = resolve::connect(connection, io).await?;
     let resources = resolve::resources(&discovery, args.resources.iter().map(String::as_str))?;
-    let format = LineFormat { output: args.output, with_resource: resources.len() > 1 };
+    let format =
+        LineFormat { output: args.output, with_resource: resources.len() > 1, color: args.color };
     let mut scoped = Vec::new();
     for resource in resources {
         let namespace = resolve::namespace(args.selection.all_namespaces, &resource, &connection);
@@ -122,7 +123,7 @@ impl Followed {
                 () = &mut end => break Ok(()),
             };
             let Some(batch) = batch else { break Ok(()) };
-            let text = lines(format, &self.informers, &batch);
+            let text = lines(format, io, &self.informers, &batch);
             progress.clear();
             if let Err(error) = io.print(text).await {
                 break Err(error.into());
@@ -136,13 +137,16 @@ impl Followed {
 
 fn lines(
     format: LineFormat,
+    io: &Io,
     informers: &[SharedInformer<Object>],
     batch: &[(usize, Event<Object>)],
 ) -> String {
     let now = Timestamp::now();
+    // Anew for each batch: a terminal changes its size.
+    let style = io.out.style(format.color);
     let mut text = String::new();
     for (at, event) in batch {
-        format.append(&mut text, informers[*at].resource(), event, now);
+        format.append(&mut text, informers[*at].resource(), event, now, &style);
     }
     text
 }

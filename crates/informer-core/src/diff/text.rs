@@ -7,11 +7,6 @@ use unicode_width::UnicodeWidthChar;
 
 use super::{Change, Diff, Shown};
 
-const RED: &str = "\x1b[31m";
-const GREEN: &str = "\x1b[32m";
-const DIM: &str = "\x1b[2m";
-const PLAIN: &str = "\x1b[0m";
-
 /// How changes are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TextStyle {
@@ -22,6 +17,35 @@ pub struct TextStyle {
     pub width: Option<usize>,
     /// Columns before each line.
     pub indent: usize,
+}
+
+/// A color of the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Color {
+    /// As the terminal has it.
+    Plain,
+    /// Red, of what was.
+    Old,
+    /// Green, of what is.
+    New,
+    /// Faint, of what matters less.
+    Dim,
+}
+
+impl TextStyle {
+    /// Writes a text in a color, if there are colors. The text is not escaped.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn paint(&self, out: &mut impl Write, color: Color, text: &str) -> fmt::Result {
+        let code = match color {
+            Color::Plain => return out.write_str(text),
+            Color::Old => "31",
+            Color::New => "32",
+            Color::Dim => "2",
+        };
+        if self.color { write!(out, "\x1b[{code}m{text}\x1b[0m") } else { out.write_str(text) }
+    }
 }
 
 impl Diff {
@@ -37,11 +61,11 @@ impl Diff {
             lines.change(change)?;
         }
         if self.more > 0 {
-            lines.line(&[(DIM, &format!("and {} more", self.more))])?;
+            lines.line(&[(Color::Dim, &format!("and {} more", self.more))])?;
         }
         if self.folded > 0 && self.is_quiet() {
             let fields = if self.folded == 1 { "field" } else { "fields" };
-            lines.line(&[(DIM, &format!("{} {fields} of noise", self.folded))])?;
+            lines.line(&[(Color::Dim, &format!("{} {fields} of noise", self.folded))])?;
         }
         Ok(())
     }
@@ -87,40 +111,59 @@ impl<W: Write> Lines<'_, W> {
     fn change(&mut self, change: &Change) -> fmt::Result {
         let path = change.path().to_string();
         match change {
-            Change::Added { new, .. } => self.with_value(&path, ("+", GREEN), &new.to_string()),
-            Change::Removed { old, .. } => self.with_value(&path, ("-", RED), &old.to_string()),
+            Change::Added { new, .. } => {
+                self.with_value(&path, ("+", Color::New), &new.to_string())
+            }
+            Change::Removed { old, .. } => {
+                self.with_value(&path, ("-", Color::Old), &old.to_string())
+            }
             Change::Changed { old, new, .. } => {
                 let (old, new) = (old.to_string(), new.to_string());
-                let line: [(&str, &str); 5] =
-                    [("", "~ "), ("", &path), ("", ": "), (RED, &old), ("", " -> ")];
-                let line = [&line[..], &[(GREEN, &new)]].concat();
+                let line: [(Color, &str); 5] = [
+                    (Color::Plain, "~ "),
+                    (Color::Plain, &path),
+                    (Color::Plain, ": "),
+                    (Color::Old, &old),
+                    (Color::Plain, " -> "),
+                ];
+                let line = [&line[..], &[(Color::New, &new)]].concat();
                 if self.fits(&line) {
                     return self.line(&line);
                 }
-                self.line(&[("", "~ "), ("", &path)])?;
-                self.line(&[("", "    "), (RED, "- "), (RED, &old)])?;
-                self.line(&[("", "    "), (GREEN, "+ "), (GREEN, &new)])
+                self.line(&[(Color::Plain, "~ "), (Color::Plain, &path)])?;
+                self.line(&[(Color::Plain, "    "), (Color::Old, "- "), (Color::Old, &old)])?;
+                self.line(&[(Color::Plain, "    "), (Color::New, "+ "), (Color::New, &new)])
             }
-            Change::Reordered { .. } => self.line(&[("", "~ "), ("", &path), ("", ": reordered")]),
+            Change::Reordered { .. } => self.line(&[
+                (Color::Plain, "~ "),
+                (Color::Plain, &path),
+                (Color::Plain, ": reordered"),
+            ]),
         }
     }
 
-    fn with_value(&mut self, path: &str, (mark, color): (&str, &str), value: &str) -> fmt::Result {
-        let line = [(color, mark), ("", " "), ("", path), ("", ": "), (color, value)];
+    fn with_value(&mut self, path: &str, (mark, color): (&str, Color), value: &str) -> fmt::Result {
+        let line = [
+            (color, mark),
+            (Color::Plain, " "),
+            (Color::Plain, path),
+            (Color::Plain, ": "),
+            (color, value),
+        ];
         if self.fits(&line) {
             return self.line(&line);
         }
         self.line(&line[..3])?;
-        self.line(&[("", "    "), (color, value)])
+        self.line(&[(Color::Plain, "    "), (color, value)])
     }
 
-    fn fits(&self, parts: &[(&str, &str)]) -> bool {
+    fn fits(&self, parts: &[(Color, &str)]) -> bool {
         let needed: usize = parts.iter().map(|(_, text)| columns(text)).sum();
         self.style.width.is_none_or(|width| self.style.indent + needed <= width)
     }
 
     /// Writes one line of parts with their colors, cut where the terminal ends.
-    fn line(&mut self, parts: &[(&str, &str)]) -> fmt::Result {
+    fn line(&mut self, parts: &[(Color, &str)]) -> fmt::Result {
         let indent = self.style.indent;
         write!(self.out, "{:indent$}", "")?;
         let cut = !self.fits(parts);
@@ -130,18 +173,9 @@ impl<W: Write> Lines<'_, W> {
         for (color, text) in parts {
             let end = prefix(text, left);
             left -= columns(&text[..end]);
-            let is_colored = self.style.color && !color.is_empty();
-            if is_colored {
-                self.out.write_str(color)?;
-            }
-            self.out.write_str(&text[..end])?;
             let is_cut = end < text.len();
-            if is_cut {
-                self.out.write_char('…')?;
-            }
-            if is_colored {
-                self.out.write_str(PLAIN)?;
-            }
+            let ellipsis = if is_cut { "…" } else { "" };
+            self.style.paint(self.out, *color, &format!("{}{ellipsis}", &text[..end]))?;
             if is_cut {
                 break;
             }
