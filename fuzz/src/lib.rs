@@ -4,6 +4,7 @@
 extern crate self as informer;
 
 mod deltas;
+mod diff;
 mod gateway;
 mod protobuf;
 mod selectors;
@@ -13,6 +14,7 @@ mod typed;
 mod wire;
 
 pub use deltas::deltas;
+pub use diff::diff;
 pub use gateway::gateway_query;
 pub use informer_core::selector::{FieldSelector, LabelSelector, ParseSelectorError};
 pub use protobuf::protobuf;

@@ -20,6 +20,7 @@
 //! | | the resource if there are several, then marks: `(initial)` for what was there when the watch began, `(resync)` for what is only shown again, `(final state unknown)` for a delete that was found out later |
 //! | `wide` | the resource, version, age, UID, labels, and the paths of the fields that an update changed; then the marks |
 //! | `name` | nothing: two words per line |
+//! | `diff` | the time stands before it; then the resource and the marks, and below it a line for each changed field, old value and new; of an update of noise only, how many fields that are. See [`informer::diff`] |
 //! | `json` | a JSON object per line instead: `type`, `resource`, `initial`, `resync`, `object`, and `old` for a change; instead of an object that cannot be read there is `null`, and an `error` |
 //!
 //! The lines go to stdout. What becomes of the connection goes to stderr, a line for each change:

@@ -205,3 +205,137 @@ fn elements_of_lists_are_named_by_their_keys() {
     ~ spec.tolerations[a].tolerationSeconds: 30 -> 60
     "#);
 }
+
+/// Typical changes of typical objects, as a terminal of 100 columns shows them.
+#[test]
+fn typical_changes() {
+    let mut all = String::new();
+    for (name, old, new) in typical() {
+        let diff = between(&old, &new, &DiffOptions::default());
+        let style = TextStyle { width: Some(100), indent: 2, ..TextStyle::default() };
+        all += &format!("{name} ({} folded)\n{}", diff.folded, rendered(&diff, &style));
+    }
+    insta::assert_snapshot!(all);
+}
+
+fn typical() -> Vec<(&'static str, Value, Value)> {
+    let last_applied = "kubectl.kubernetes.io/last-applied-configuration";
+    let pod = |version: &str, status: Value| {
+        json!({"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": "web-0", "resourceVersion": version, "managedFields": [version]},
+            "status": status})
+    };
+    let running = json!({"phase": "Running", "podIP": "10.0.0.7", "podIPs": [{"ip": "10.0.0.7"}],
+        "conditions": [
+            {"type": "Ready", "status": "True", "lastProbeTime": null,
+             "lastTransitionTime": "2026-01-01T00:00:09Z"},
+            {"type": "PodScheduled", "status": "True", "lastProbeTime": null}],
+        "containerStatuses": [{"name": "app", "ready": true, "restartCount": 0,
+            "state": {"running": {"startedAt": "2026-01-01T00:00:08Z"}}}]});
+    let pending = json!({"phase": "Pending", "conditions": [
+            {"type": "PodScheduled", "status": "True", "lastProbeTime": null},
+            {"type": "Ready", "status": "False", "reason": "ContainersNotReady",
+             "lastProbeTime": null, "lastTransitionTime": "2026-01-01T00:00:01Z"}],
+        "containerStatuses": [{"name": "app", "ready": false, "restartCount": 0,
+            "state": {"waiting": {"reason": "ContainerCreating"}}}]});
+    let deployment = |generation: u8, image: &str, replicas: u8| {
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web",
+            "generation": generation, "resourceVersion": generation.to_string(),
+            "annotations": {last_applied: image}},
+            "spec": {"replicas": replicas, "template": {"spec": {"containers": [
+                {"name": "app", "image": image}]}}}})
+    };
+    let node = |heartbeat: &str, ready: &str, unschedulable: bool| {
+        let mut node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"},
+            "spec": {}, "status": {
+                "addresses": [{"type": "InternalIP", "address": "10.0.0.1"},
+                    {"type": "InternalIP", "address": "fd00::1"}],
+                "conditions": [
+                    {"type": "MemoryPressure", "status": "False", "lastHeartbeatTime": heartbeat},
+                    {"type": "Ready", "status": ready, "lastHeartbeatTime": heartbeat}]}});
+        if unschedulable {
+            node["spec"] = json!({"unschedulable": true, "taints": [
+                {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}]});
+        }
+        node
+    };
+    let lease = |time: &str, holder: &str| {
+        json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {"name": "leader", "resourceVersion": time},
+            "spec": {"holderIdentity": holder, "renewTime": time}})
+    };
+    let secret = |password: &str| {
+        json!({"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+            "metadata": {"name": "login", "annotations": {last_applied: password, "note": "short"}},
+            "data": {"password": password}})
+    };
+    let custom = |versions: Value, generation: u8| {
+        json!({"apiVersion": "example.com/v1", "kind": "Shop",
+            "metadata": {"name": "s", "generation": generation, "finalizers": ["example.com/clean"]},
+            "spec": {"mirrors": versions, "domains": ["a.example", "b.example"]}})
+    };
+    let mut ending = custom(json!([{"id": "x", "weight": 1}]), 2);
+    ending["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    vec![
+        ("a Pod starts", pod("1", pending), pod("2", running)),
+        ("a rollout", deployment(1, "shop:1", 2), deployment(2, "shop:2", 3)),
+        ("nothing but a generation", deployment(1, "shop:1", 2), {
+            let mut next = deployment(1, "shop:1", 2);
+            next["metadata"]["generation"] = json!(2);
+            next
+        }),
+        ("a heartbeat", node("1", "True", false), node("2", "True", false)),
+        ("a cordoned Node", node("1", "True", false), node("2", "Unknown", true)),
+        ("a Lease renewed", lease("1", "a"), lease("2", "a")),
+        ("a Lease taken", lease("1", "a"), lease("2", "b")),
+        ("a Secret", secret("aHVudGVyMg=="), secret("Y29ycmVjdCBob3JzZQ==")),
+        (
+            "a custom resource",
+            custom(json!([{"id": "x", "weight": 1}, {"id": "y", "weight": 1}]), 1),
+            custom(json!([{"id": "y", "weight": 2}, {"id": "x", "weight": 1}]), 2),
+        ),
+        ("a deletion", custom(json!([{"id": "x", "weight": 1}]), 1), ending),
+    ]
+}
+
+#[test]
+fn what_is_long_is_cut_around_the_first_difference() {
+    let map = |word: &str| {
+        let text = format!("{}{word}{}", "é".repeat(300), "y".repeat(300));
+        json!({"kind": "ConfigMap", "data": {"text": text}})
+    };
+    let limits = Limits { changes: 1, bytes: 40 };
+    let options = DiffOptions { limits, ..DiffOptions::default() };
+    let diff = between(&map("old"), &map("new"), &options);
+    let part = |word: &str| Shown::Part {
+        text: format!("{}{word}{}", "é".repeat(12), "y".repeat(13)),
+        from: 576,
+        bytes: 903,
+    };
+    let Change::Changed { path, old, new } = &diff.changes[0] else { panic!("{diff:?}") };
+    assert_eq!((path.to_string().as_str(), old, new), ("data.text", &part("old"), &part("new")));
+
+    let many = json!({"kind": "ConfigMap", "data": {"a": "1", "b": {"c": "d".repeat(100)}}});
+    let diff = between(&json!({"kind": "ConfigMap"}), &many, &options);
+    let Change::Added { new, .. } = &diff.changes[0] else { panic!("{diff:?}") };
+    let text = many["data"].to_string();
+    let start = text[..40].to_owned();
+    assert_eq!(new, &Shown::Part { text: start, from: 0, bytes: text.len() });
+    let diff = between(&many, &json!({"kind": "ConfigMap", "b": 1, "c": 2}), &options);
+    assert_eq!((diff.changes.len(), diff.more), (1, 2));
+}
+
+#[test]
+fn names_cannot_be_misread() {
+    let name = |name: &str| Segment::Name(name.to_owned());
+    let key = |value: Value| Segment::Key(vec![("name", value)]);
+    let path = |segments: &[Segment]| segments.iter().cloned().collect::<Path>().to_string();
+    assert_eq!(path(&[]), ".");
+    assert_eq!(path(&[name("a"), name("b.c/d"), name("")]), r#"a["b.c/d"][""]"#);
+    assert_eq!(path(&[name("a"), key(json!("b")), Segment::Index(0)]), "a[b][0]");
+    assert_eq!(path(&[name("a"), key(json!("0"))]), r#"a[name="0"]"#);
+    assert_eq!(path(&[name("a"), key(json!(8080))]), "a[name=8080]");
+    assert_eq!(path(&[name("a"), key(json!("b]\u{1b}"))]), r#"a[name="b]\u001b"]"#);
+    assert_eq!(path(&[name("a\u{202e}"), Segment::Element]), "[\"a\\u202e\"][]");
+    assert_eq!(path(&[name(&"x".repeat(9999))]), "x".repeat(500) + "…");
+}

@@ -33,14 +33,14 @@ fn lines(
 ) -> fmt::Result {
     let diff = facts.diff();
     let is_faint = match &diff {
-        Some(Ok(diff)) => diff.is_quiet(),
+        Some(Ok(diff)) => facts.earlier.is_none() && diff.is_quiet(),
         Some(Err(_)) => false,
         None => facts.initial || facts.resync,
     };
     let mut rest = format!(" {} {}", full_name(facts.object), resource.group_resource());
     facts.marks(&mut rest);
-    if let Some(Ok(diff)) = diff.as_ref().filter(|_| is_faint) {
-        match diff.folded {
+    if let Some(Ok(Diff { folded, .. })) = diff.as_ref().filter(|_| is_faint) {
+        match folded {
             0 => {}
             1 => rest.push_str(" (1 field of noise)"),
             fields => write!(rest, " ({fields} fields of noise)")?,

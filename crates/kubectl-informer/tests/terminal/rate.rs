@@ -60,7 +60,7 @@ fn write(cluster: &Cluster, (namespace, name): &(String, String), number: u64) {
 /// A reader that is slow is shown merged changes, and each begins where the one before ended.
 #[tokio::test(flavor = "multi_thread")]
 async fn merged_changes_begin_with_what_was_printed_last() {
-    const WRITES: u64 = 4000;
+    const WRITES: u64 = 2000;
     let server = TestServer::start().await.unwrap();
     let cluster = server.cluster();
     let pods = load(cluster, 20);
