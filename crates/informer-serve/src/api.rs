@@ -30,7 +30,8 @@ use crate::options::Options;
 use crate::per_user::Lasting;
 use crate::refusal::Refusal;
 use crate::sockets;
-use pass_on::{pass_on, pass_on_as_caller, pass_on_as_own, until_lost};
+use crate::unheld::Unheld;
+use pass_on::{pass_on, pass_on_as_caller, pass_on_as_own, pass_on_unheld, until_lost};
 pub(crate) use path::url;
 use path::{is_plain, segments};
 use reads::{lasts, reads_only};
@@ -219,9 +220,10 @@ async fn of_resource(
             .filter(|it| it.informer.has_synced()),
         _ => {
             let describe = || described(&served.info);
-            let acquired =
-                inner.collections.acquire(&served.info.resource, describe, false).await?;
-            acquired.ok()
+            match inner.collections.acquire(&served.info.resource, describe, false).await? {
+                Ok(collection) => Some(collection),
+                Err(unheld) => return pass_on_unheld(inner, asked, served, &unheld).await,
+            }
         }
     };
     let Some(collection) = collection else {
@@ -229,8 +231,8 @@ async fn of_resource(
     };
     match inner.collections.ready(&collection).await {
         Ok(()) => {}
-        Err(Unready::Forward(_)) => {
-            return pass_on(inner, asked, served).await;
+        Err(Unready::Forward(unheld)) => {
+            return pass_on_unheld(inner, asked, served, &unheld).await;
         }
         Err(Unready::Listing) => {
             let message = format!("{}: the first list is still coming in", served.info.resource);

@@ -261,8 +261,10 @@ impl Collections {
         let is_held =
             held.collections.get(&collection.own).is_some_and(|it| Arc::ptr_eq(it, collection));
         if is_held {
+            let resource = &collection.own;
+            tracing::warn!(%resource, "it is not held, requests for it are passed on: {unheld}");
             held.remove(collection);
-            held.unheld.insert(collection.own.clone(), Rest::new(unheld.clone()));
+            held.unheld.insert(resource.clone(), Rest::new(unheld.clone()));
             let stopping = self.tell_to_stop(collection);
             drop(held);
             self.stopped(stopping).await;

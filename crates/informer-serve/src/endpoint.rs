@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
-use informer::{SharedInformerFactory, Status};
+use informer::{Resource, SharedInformerFactory, Status};
 use kube::Client;
 use prometheus_client::registry::Registry;
 use tokio::io::AsyncWrite;
@@ -37,6 +38,7 @@ use crate::metrics::{self, Metrics};
 use crate::options::Options;
 use crate::per_user::PerUser;
 use crate::refusal::Refusal;
+use crate::rights::{Right, Rights};
 use crate::tls::{Tls, TlsError};
 
 /// How long the last requests may take once the watches have ended.
@@ -64,6 +66,9 @@ pub(crate) struct Inner {
     pub(crate) metrics: Metrics,
     pub(crate) stopping: Stopping,
     pub(crate) reviews: Arc<Reviews>,
+    pub(crate) rights: Rights,
+    /// Whether holding what `--cache` names was begun.
+    is_warm: AtomicBool,
     pub(crate) forwarder: Forwarder,
     pub(crate) writes: Arc<Writes>,
     pub(crate) per_user: PerUser,
@@ -100,6 +105,8 @@ impl Endpoint {
             metrics: Metrics::new(Arc::clone(&collections)),
             pages: Pages::new(options.kept_snapshots, options.snapshot_lifetime),
             reviews: Arc::new(Reviews::new(client.clone())),
+            rights: Rights::new(client.clone()),
+            is_warm: AtomicBool::new(options.cache.is_empty()),
             forwarder: Forwarder::new(options.max_forwarded, stopping.token.clone()),
             per_user: PerUser::new(options.max_watches_per_user),
             audit: OnceLock::new(),
@@ -255,12 +262,13 @@ impl Endpoint {
     /// # Cancel safety
     /// What was started goes on.
     pub async fn warm(&self) -> Result<(), String> {
-        let Inner { catalog, collections, options, .. } = &*self.inner;
+        let Inner { catalog, collections, options, rights, .. } = &*self.inner;
         let mut failed = Vec::new();
         for name in &options.cache {
             let started = async {
                 let own = catalog.find_by_arg(name).await?;
                 let info = catalog.info(&own).await?;
+                rights.check(needed(collections, &own)).await;
                 collections.acquire(&own, || described(&info), true).await
             };
             match started.await {
@@ -269,6 +277,7 @@ impl Endpoint {
                 Err(refusal) => failed.push(format!("{name}: {}", refusal.message)),
             }
         }
+        self.inner.is_warm.store(true, Ordering::Release);
         if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
     }
 
@@ -281,7 +290,10 @@ impl Endpoint {
     pub async fn sweep(&self) {
         let now = Instant::now();
         self.inner.pages.sweep(now.into_std());
-        self.inner.collections.sweep(now).await;
+        let Inner { collections, rights, .. } = &*self.inner;
+        collections.sweep(now).await;
+        let held = collections.now();
+        rights.check(held.iter().flat_map(|it| needed(collections, &it.own))).await;
     }
 
     /// Ends open watches and stops all informers.
@@ -351,6 +363,7 @@ impl Inner {
         self.metrics.register(registry);
         self.forwarder.register(registry);
         self.per_user.register(registry);
+        self.rights.register(registry);
         if let Some(audit) = self.audit.get() {
             audit.register(registry);
         }
@@ -358,17 +371,23 @@ impl Inner {
 }
 
 async fn ready(State(endpoint): State<Endpoint>) -> Response {
-    let Inner { catalog, collections, stopping, reviews, .. } = &*endpoint.inner;
-    let unsynced = || {
-        let mut eager = collections.now().into_iter().filter(|it| it.is_eager);
-        eager.find(|it| !it.informer.has_synced())
+    let Inner { catalog, collections, stopping, reviews, rights, is_warm, .. } = &*endpoint.inner;
+    let not_held = || {
+        if !is_warm.load(Ordering::Acquire) {
+            return Some("what --cache names is not held yet".to_owned());
+        }
+        let eager: Vec<_> = collections.now().into_iter().filter(|it| it.is_eager).collect();
+        let mut needed = eager.iter().map(|it| Right::to_hold(&it.own, collections.namespace()));
+        let missing = needed.find_map(|it| rights.never_granted(&it));
+        let mut unsynced = eager.iter().filter(|it| !it.informer.has_synced());
+        missing.or_else(|| unsynced.next().map(|it| format!("{}: no list yet", it.own)))
     };
     let ready = match catalog.check().await {
         Err(refusal) => Err(refusal.message),
         Ok(()) if stopping.token.is_cancelled() => Err("stopping".to_owned()),
         Ok(()) => match reviews.missing_right().await {
             Some(message) => Err(message),
-            None => unsynced().map_or(Ok(()), |it| Err(format!("{}: no list yet", it.own))),
+            None => not_held().map_or(Ok(()), Err),
         },
     };
     match ready {
@@ -381,6 +400,12 @@ async fn ready(State(endpoint): State<Endpoint>) -> Response {
             (StatusCode::SERVICE_UNAVAILABLE, format!("{message}\n")).into_response()
         }
     }
+}
+
+/// What the endpoint's account must be allowed so that a resource can be held.
+fn needed(collections: &Collections, resource: &Resource) -> impl Iterator<Item = Right> {
+    let held = Right::to_hold(resource, collections.namespace());
+    held.into_iter().chain(Right::to_describe(resource))
 }
 
 async fn show_metrics(State(endpoint): State<Endpoint>) -> Response {

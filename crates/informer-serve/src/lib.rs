@@ -123,6 +123,7 @@ mod object;
 mod options;
 mod per_user;
 mod refusal;
+mod rights;
 mod sockets;
 #[cfg(test)]
 mod tests;

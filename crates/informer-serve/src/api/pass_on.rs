@@ -17,6 +17,7 @@ use crate::endpoint::Inner;
 use crate::forward::{forward, is_long, relay, telling};
 use crate::metrics::Origin;
 use crate::refusal::Refusal;
+use crate::unheld::Unheld;
 
 /// Lets the API server answer a read.
 pub(super) async fn pass_on(inner: &Inner, asked: &Asked<'_>, served: &Served) -> Answered {
@@ -25,6 +26,20 @@ pub(super) async fn pass_on(inner: &Inner, asked: &Asked<'_>, served: &Served) -
         true => pass_on_as_own(inner, Method::GET, asked, Bytes::new()).await,
         false => pass_on_as_caller(inner, asked, served, Body::empty()).await,
     }
+}
+
+/// Lets the API server answer a read of what is not held; where it cannot, the answer says why it
+/// is not.
+pub(super) async fn pass_on_unheld(
+    inner: &Inner,
+    asked: &Asked<'_>,
+    served: &Served,
+    unheld: &Unheld,
+) -> Answered {
+    pass_on(inner, asked, served).await.map_err(|refusal| {
+        let message = format!("{}; it is not held: {unheld}", refusal.message);
+        Refusal { message, ..refusal }
+    })
 }
 
 /// Refuses a watch over WebSocket that the API server would have to answer: it could not be ended
