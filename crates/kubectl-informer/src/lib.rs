@@ -147,7 +147,8 @@ fn unlisted(line: &[OsString]) -> Option<ExitCode> {
 fn log_to_stderr(verbose: u8) {
     let default = match verbose {
         // What becomes of the connection is told in lines of their own.
-        0 => "warn,informer=error,kube_client=off",
+        // `informer` stands for the names that begin so, too.
+        0 => "warn,informer=error,informer_serve=warn,kube_client=off",
         1 => "info",
         2 => "debug",
         _ => "trace",

@@ -1,0 +1,30 @@
+{{- /* What a schema cannot compare. */ -}}
+{{- define "informer.validate" -}}
+{{- $replicas := int .Values.replicas -}}
+{{- with .Values.podDisruptionBudget -}}
+{{- if and .enabled (kindIs "float64" .minAvailable) (ge (int .minAvailable) $replicas) -}}
+{{- fail (printf "podDisruptionBudget.minAvailable (%v) must be less than replicas (%v), or no node can be drained" .minAvailable $replicas) -}}
+{{- end -}}
+{{- end -}}
+{{- $limit := dig "limits" "memory" "" .Values.resources -}}
+{{- $held := .Values.config.maxMemory | default "1Gi" -}}
+{{- if and $limit (ge (include "informer.bytes" $held | int64) (include "informer.bytes" $limit | int64)) -}}
+{{- fail (printf "config.maxMemory (%v) must be less than resources.limits.memory (%v): connections and answers take memory too" $held $limit) -}}
+{{- end -}}
+{{- with .Values.config.maxStaleness -}}
+{{- if lt (include "informer.milliseconds" . | int64) 75000 -}}
+{{- fail (printf "config.maxStaleness (%v) must be at least 75s: a quiet API server sends a bookmark once a minute" .) -}}
+{{- end -}}
+{{- end -}}
+{{- $allow := .Values.config.allow | default (list "*") -}}
+{{- range concat .Values.cache.resources .Values.cache.onDemand -}}
+{{- if and (eq .group "") (eq .resource "secrets") (not (has "secrets" $allow)) -}}
+{{- fail "cache names secrets, but config.allow does not: they are answered only when it does, as in [\"*\", secrets]" -}}
+{{- end -}}
+{{- end -}}
+{{- with .Values.tls.certManager -}}
+{{- if and .enabled (le (include "informer.milliseconds" .duration | int64) (include "informer.milliseconds" .renewBefore | int64)) -}}
+{{- fail (printf "tls.certManager.renewBefore (%v) must be less than duration (%v)" .renewBefore .duration) -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
