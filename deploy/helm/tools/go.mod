@@ -2,7 +2,10 @@ module informer/deploy/helm/tools
 
 go 1.26.0
 
-require helm.sh/helm/v4 v4.2.4
+require (
+	helm.sh/helm/v4 v4.2.4
+	k8s.io/client-go v0.36.3
+)
 
 require (
 	dario.cat/mergo v1.0.1 // indirect
@@ -99,7 +102,6 @@ require (
 	k8s.io/apimachinery v0.36.3 // indirect
 	k8s.io/apiserver v0.36.3 // indirect
 	k8s.io/cli-runtime v0.36.3 // indirect
-	k8s.io/client-go v0.36.3 // indirect
 	k8s.io/component-base v0.36.3 // indirect
 	k8s.io/klog/v2 v2.140.0 // indirect
 	k8s.io/kube-openapi v0.0.0-20260317180543-43fb72c5454a // indirect

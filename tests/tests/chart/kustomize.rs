@@ -1,0 +1,75 @@
+//! The kustomize base is what the chart renders by default; after a wanted change write it with
+//! `INFORMER_WRITE_GOLDEN=1`.
+
+use std::process::Command;
+
+use anyhow::{Context, ensure};
+use informer_tests::real::kubectl_path;
+use serde_json::Value;
+
+use crate::helm::{Helm, NAME, chart, deploy, object, objects, run};
+
+#[test]
+fn the_base_is_what_the_chart_renders_by_default() -> anyhow::Result<()> {
+    let Some(helm) = Helm::find() else { return Ok(()) };
+    let default = chart().join("tests/default/values.yaml");
+    let rendered = helm.template(&default, &[])?.clean("default")?;
+    let mut wanted = objects(&rendered)?;
+    wanted.iter_mut().for_each(without_helm);
+    let config = object(&wanted, "ConfigMap", "-config")?["data"]["serve.yaml"].clone();
+    let config = config.as_str().context("no serve.yaml")?.to_owned();
+    let base = deploy("kustomize/base");
+    if std::env::var_os("INFORMER_WRITE_GOLDEN").is_some() {
+        std::fs::write(base.join("informer.yaml"), manifests(&rendered)?)?;
+        std::fs::write(base.join("serve.yaml"), &config)?;
+    }
+    let mut command = Command::new(kubectl_path()?);
+    let built = run(command.arg("kustomize").arg(&base), "")?.clean("the base")?;
+    // kustomize appends a hash of its content to the name of the ConfigMap, for the same purpose as
+    // the chart's checksum.
+    let map = object(&objects(&built)?, "ConfigMap", "")?["metadata"]["name"].clone();
+    let map = map.as_str().context("no name")?.to_owned();
+    ensure!(map.starts_with(&format!("{NAME}-config-")), "{map}");
+    let mut got = objects(&built.replace(&map, &format!("{NAME}-config")))?;
+    for all in [&mut got, &mut wanted] {
+        all.sort_by_key(|it| format!("{} {}", it["kind"], it["metadata"]["name"]));
+    }
+    for (got, wanted) in got.iter().zip(&wanted) {
+        ensure!(got == wanted, "\n{got:#}\nfor\n{wanted:#}");
+    }
+    ensure!(got.len() == wanted.len(), "{} objects for {}", got.len(), wanted.len());
+    Ok(())
+}
+
+/// What only helm needs.
+fn without_helm(object: &mut Value) {
+    if let Some(labels) = object["metadata"]["labels"].as_object_mut() {
+        labels.remove("helm.sh/chart");
+        labels.remove("app.kubernetes.io/managed-by");
+    }
+    let template = &mut object["spec"]["template"]["metadata"];
+    if let Some(annotations) = template.get_mut("annotations").and_then(Value::as_object_mut) {
+        annotations.remove("checksum/config");
+        if annotations.is_empty() {
+            template.as_object_mut().map(|it| it.remove("annotations"));
+        }
+    }
+}
+
+/// The rendered text with its comments, without the ConfigMap, which kustomize makes.
+fn manifests(rendered: &str) -> anyhow::Result<String> {
+    let helms = ["helm.sh/chart:", "app.kubernetes.io/managed-by:", "# Source:", "checksum/config:"];
+    let is_helms = |line: &str| helms.iter().any(|it| line.trim_start().starts_with(it));
+    let mut text = String::from("# What the chart renders by default; written by its tests.\n");
+    for document in rendered.split("---\n").filter(|it| !it.trim().is_empty()) {
+        if document.contains("\nkind: ConfigMap\n") {
+            continue;
+        }
+        let kept = document.lines().filter(|it| !is_helms(it) && !it.trim().is_empty());
+        let kept: Vec<_> = kept
+            .filter(|it| *it != "      annotations:" && !it.contains("# A changed configuration"))
+            .collect();
+        text += &format!("---\n{}\n", kept.join("\n"));
+    }
+    Ok(text)
+}
