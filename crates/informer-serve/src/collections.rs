@@ -262,7 +262,7 @@ impl Collections {
             held.collections.get(&collection.own).is_some_and(|it| Arc::ptr_eq(it, collection));
         if is_held {
             let resource = &collection.own;
-            tracing::warn!(%resource, "it is not held, requests for it are passed on: {unheld}");
+            tracing::info!(%resource, "it is not held, requests for it are passed on: {unheld}");
             held.remove(collection);
             held.unheld.insert(resource.clone(), Rest::new(unheld.clone()));
             let stopping = self.tell_to_stop(collection);
@@ -342,6 +342,13 @@ impl Collections {
         if staleness >= limit {
             collection.refresh(REFRESH_DEADLINE);
         }
+    }
+
+    /// What the endpoint's account was refused.
+    pub(crate) async fn refused(&self) -> Vec<Resource> {
+        let held = self.held.lock().await;
+        let is_refused = |rest: &Rest| matches!(rest.unheld, Unheld::Refused(_));
+        held.unheld.iter().filter(|it| is_refused(it.1)).map(|it| it.0.clone()).collect()
     }
 
     /// What is held, without waiting.

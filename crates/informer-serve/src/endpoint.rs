@@ -292,8 +292,9 @@ impl Endpoint {
         self.inner.pages.sweep(now.into_std());
         let Inner { collections, rights, .. } = &*self.inner;
         collections.sweep(now).await;
-        let held = collections.now();
-        rights.check(held.iter().flat_map(|it| needed(collections, &it.own))).await;
+        let mut asked_for = collections.refused().await;
+        asked_for.extend(collections.now().iter().map(|it| it.own.clone()));
+        rights.check(asked_for.iter().flat_map(|it| needed(collections, it))).await;
     }
 
     /// Ends open watches and stops all informers.

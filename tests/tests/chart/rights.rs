@@ -58,9 +58,14 @@ kind: ServiceAccount
 metadata: {name: prometheus, namespace: informer}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: certified}
+rules: [{apiGroups: ['', apps], resources: [pods, deployments], verbs: [get, list, watch]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
 metadata: {name: certified}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: certified}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: certified}]
 ---
 apiVersion: example.com/v1

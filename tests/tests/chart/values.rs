@@ -11,14 +11,14 @@ use crate::helm::{Case, Helm, chart, object, objects};
 const BASE: &str = "{image: {repository: informer}, tls: {existingSecret: t}";
 
 /// What is added to the base, and what must be said of it.
-const REFUSED: [(&str, &[&str]); 32] = [
+const REFUSED: [(&str, &[&str]); 31] = [
     ("replicas: 0", &["/replicas", "minimum: got 0, want 1"]),
     ("replicas: -1, podDisruptionBudget: {enabled: false}", &["/replicas"]),
     ("replicas: two", &["/replicas", "want integer"]),
-    ("podDisruptionBudget: {minAvailable: 2, maxUnavailable: null}", &["minAvailable (2)", "replicas (2)"]),
-    ("podDisruptionBudget: {minAvailable: 1}", &["/podDisruptionBudget"]),
+    ("podDisruptionBudget: {minAvailable: 2}", &["minAvailable (2)", "replicas (2)"]),
+    ("podDisruptionBudget: {minAvailable: 1, maxUnavailable: 1}", &["/podDisruptionBudget"]),
+    ("podDisruptionBudget: {minAvailable: 100%}", &["/podDisruptionBudget/minAvailable"]),
     ("podDisruptionBudget: {maxUnavailable: 0}", &["/podDisruptionBudget"]),
-    ("podDisruptionBudget: {maxUnavailable: null}", &["/podDisruptionBudget"]),
     ("tls: {existingSecret: \"\"}", &["/tls", "existingSecret", "certManager/enabled"]),
     ("tls: {existingSecret: t, certManager: {enabled: true, issuerRef: {name: x}}}", &["/tls"]),
     ("tls: {existingSecret: \"\", certManager: {enabled: true}}", &["issuerRef/name"]),
@@ -35,8 +35,7 @@ const REFUSED: [(&str, &[&str]); 32] = [
     ("config: {maxStaleness: 1m14s}", &["config.maxStaleness (1m14s)", "75s"]),
     ("config: {idleTimeout: soon}", &["/config/idleTimeout"]),
     ("config: {maxConnections: 0}", &["/config/maxConnections"]),
-    ("config: {allow: []}", &["/config/allow"]),
-    ("cache: {resources: [{group: \"\", resource: secrets}]}", &["config.allow", "secrets"]),
+    ("cache: {resources: []}", &["/cache"]),
     ("cache: {resources: [{group: \"\", resource: \"*\"}]}", &["/cache/resources/0/resource"]),
     ("cache: {resources: [{group: \"*\", resource: pods}]}", &["/cache/resources/0/group"]),
     ("cache: {resources: [{resource: pods}]}", &["/cache/resources/0", "group"]),
@@ -53,8 +52,8 @@ const REFUSED: [(&str, &[&str]); 32] = [
 ];
 
 /// Fields of the configuration that the chart sets, or that make no sense in a cluster.
-const NOT_IN_VALUES: [&str; 21] = [
-    "addr", "cache", "tlsCertFile", "tlsPrivateKeyFile", "clientCaFile", "auditLog", "shutdownSpread",
+const NOT_IN_VALUES: [&str; 22] = [
+    "addr", "allow", "cache", "tlsCertFile", "tlsPrivateKeyFile", "clientCaFile", "auditLog", "shutdownSpread",
     // With TLS every name is answered, and access control is not to be switched off.
     "allowedHosts", "unprotectedApi",
     // A Pod does not end by itself, and has its own account.

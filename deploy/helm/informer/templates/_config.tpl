@@ -4,9 +4,14 @@
 {{- range .Values.cache.resources -}}
 {{- $names = append $names (include "informer.resourceName" .) -}}
 {{- end -}}
+{{- $allow := ternary (list "*") (list) .Values.cache.everything -}}
+{{- range concat .Values.cache.resources .Values.cache.onDemand -}}
+{{- $allow = append $allow (include "informer.resourceName" .) -}}
+{{- end -}}
 {{- $own := dict
   "apiVersion" "serve.informer/v1alpha1"
   "kind" "ServeConfiguration"
+  "allow" ($allow | uniq)
   "addr" (printf "0.0.0.0:%v" .Values.port)
   "tlsCertFile" "/etc/informer/tls/tls.crt"
   "tlsPrivateKeyFile" "/etc/informer/tls/tls.key"

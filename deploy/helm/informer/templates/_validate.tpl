@@ -2,7 +2,7 @@
 {{- define "informer.validate" -}}
 {{- $replicas := int .Values.replicas -}}
 {{- with .Values.podDisruptionBudget -}}
-{{- if and .enabled (kindIs "float64" .minAvailable) (ge (int .minAvailable) $replicas) -}}
+{{- if and .enabled (regexMatch "^[0-9]+$" (toString .minAvailable)) (ge (int .minAvailable) $replicas) -}}
 {{- fail (printf "podDisruptionBudget.minAvailable (%v) must be less than replicas (%v), or no node can be drained" .minAvailable $replicas) -}}
 {{- end -}}
 {{- end -}}
@@ -14,12 +14,6 @@
 {{- with .Values.config.maxStaleness -}}
 {{- if lt (include "informer.milliseconds" . | int64) 75000 -}}
 {{- fail (printf "config.maxStaleness (%v) must be at least 75s: a quiet API server sends a bookmark once a minute" .) -}}
-{{- end -}}
-{{- end -}}
-{{- $allow := .Values.config.allow | default (list "*") -}}
-{{- range concat .Values.cache.resources .Values.cache.onDemand -}}
-{{- if and (eq .group "") (eq .resource "secrets") (not (has "secrets" $allow)) -}}
-{{- fail "cache names secrets, but config.allow does not: they are answered only when it does, as in [\"*\", secrets]" -}}
 {{- end -}}
 {{- end -}}
 {{- with .Values.tls.certManager -}}
