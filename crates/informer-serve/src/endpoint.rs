@@ -256,6 +256,10 @@ impl Endpoint {
 
     /// Starts to hold what [`Options::cache`] names; [`serve`](Self::serve) does it by itself.
     ///
+    /// Reviews first whether the account of the endpoint's client may list and watch it. A missing
+    /// right is logged with the rule to add. While one was never there, and before the first call,
+    /// the endpoint is not ready.
+    ///
     /// # Errors
     /// What cannot be held, and why, in words; the rest is held.
     ///

@@ -181,11 +181,8 @@ impl Right {
 impl fmt::Display for Right {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { verb, group, resource, name, namespace } = self;
-        write!(
-            f,
-            "this endpoint's account may not {}: add the rule {{apiGroups: [{group:?}], resources: [{resource:?}]",
-            self.act()
-        )?;
+        write!(f, "this endpoint's account may not {}: add the rule ", self.act())?;
+        write!(f, "{{apiGroups: [{group:?}], resources: [{resource:?}]")?;
         if let Some(name) = name {
             write!(f, ", resourceNames: [{name:?}]")?;
         }
@@ -245,7 +242,8 @@ mod tests {
         assert_eq!(
             rights.never_granted(&[right("list"), right("watch")]).unwrap(),
             "this endpoint's account may not watch deployments in API group \"apps\": add the rule \
-             {apiGroups: [\"apps\"], resources: [\"deployments\"], verbs: [\"watch\"]} to its ClusterRole"
+             {apiGroups: [\"apps\"], resources: [\"deployments\"], verbs: [\"watch\"]} to its \
+             ClusterRole"
         );
         assert_eq!(rights.never_granted(&[right("list")]), None);
         rights.learn(right("watch"), None);
@@ -263,7 +261,8 @@ mod tests {
         let mut registry = Registry::default();
         rights.register(&mut registry);
         let text = crate::metrics::encode(&registry).unwrap();
-        let line = r#"serve_missing_rights{verb="list",group="apps",resource="deployments",name=""} 1"#;
+        let line =
+            r#"serve_missing_rights{verb="list",group="apps",resource="deployments",name=""} 1"#;
         assert!(text.contains(line), "{text}");
     }
 

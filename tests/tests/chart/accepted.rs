@@ -60,7 +60,8 @@ pub(crate) fn apply(cluster: &RealCluster, text: &str, more: &[&str]) -> anyhow:
 
 /// The namespace, where only restricted Pods may run, and the definitions of what others define.
 pub(crate) fn prepare(cluster: &RealCluster) -> anyhow::Result<()> {
-    let label = |what: &str| (format!("pod-security.kubernetes.io/{what}"), Value::from("restricted"));
+    let label =
+        |what: &str| (format!("pod-security.kubernetes.io/{what}"), Value::from("restricted"));
     let labels = Value::Object([label("enforce"), label("warn")].into_iter().collect());
     let namespace = json!({
         "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": NAME, "labels": labels },

@@ -41,7 +41,10 @@ fn the_notes_say_how_to_reach_it_and_what_is_held() -> anyhow::Result<()> {
     let Some(helm) = Helm::find() else { return Ok(()) };
     // Only an installation prints them; `--dry-run=client` needs no cluster.
     for (case, words) in [
-        ("default", &["endpointslices.discovery.k8s.io", "--tls-server-name informer.informer.svc"][..]),
+        (
+            "default",
+            &["endpointslices.discovery.k8s.io", "--tls-server-name informer.informer.svc"][..],
+        ),
         ("everything", &["Secrets too"]),
         ("own-account", &["rbac.create is false", "- endpointslices", "metrics.readers"]),
     ] {

@@ -107,7 +107,8 @@ pub(crate) fn chart() -> PathBuf {
 
 /// The files of definitions.
 pub(crate) fn definitions() -> anyhow::Result<Vec<PathBuf>> {
-    let files = std::env::var_os(DEFINITIONS).with_context(|| format!("{DEFINITIONS} is not set"))?;
+    let files =
+        std::env::var_os(DEFINITIONS).with_context(|| format!("{DEFINITIONS} is not set"))?;
     Ok(std::env::split_paths(&files).collect())
 }
 

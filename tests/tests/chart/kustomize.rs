@@ -43,22 +43,26 @@ fn the_base_is_what_the_chart_renders_by_default() -> anyhow::Result<()> {
 
 /// What only helm needs.
 fn without_helm(object: &mut Value) {
-    if let Some(labels) = object["metadata"]["labels"].as_object_mut() {
-        labels.remove("helm.sh/chart");
-        labels.remove("app.kubernetes.io/managed-by");
-    }
-    let template = &mut object["spec"]["template"]["metadata"];
-    if let Some(annotations) = template.get_mut("annotations").and_then(Value::as_object_mut) {
-        annotations.remove("checksum/config");
-        if annotations.is_empty() {
-            template.as_object_mut().map(|it| it.remove("annotations"));
+    let mut remove = |from: &str, names: &[&str]| {
+        let map = object.pointer_mut(from).and_then(Value::as_object_mut);
+        if let Some(map) = map {
+            map.retain(|name, value| !names.contains(&&**name) || has_more(value));
         }
-    }
+    };
+    remove("/metadata/labels", &["helm.sh/chart", "app.kubernetes.io/managed-by"]);
+    remove("/spec/template/metadata/annotations", &["checksum/config"]);
+    remove("/spec/template/metadata", &["annotations"]);
+}
+
+/// Whether it is a map that has entries.
+fn has_more(value: &Value) -> bool {
+    value.as_object().is_some_and(|it| !it.is_empty())
 }
 
 /// The rendered text with its comments, without the ConfigMap, which kustomize makes.
 fn manifests(rendered: &str) -> anyhow::Result<String> {
-    let helms = ["helm.sh/chart:", "app.kubernetes.io/managed-by:", "# Source:", "checksum/config:"];
+    let helms =
+        ["helm.sh/chart:", "app.kubernetes.io/managed-by:", "# Source:", "checksum/config:"];
     let is_helms = |line: &str| helms.iter().any(|it| line.trim_start().starts_with(it));
     let mut text = String::from("# What the chart renders by default; written by its tests.\n");
     for document in rendered.split("---\n").filter(|it| !it.trim().is_empty()) {

@@ -177,7 +177,12 @@ pub(crate) async fn get(client: &Client, path: &str) -> anyhow::Result<(u16, Str
 }
 
 /// What the kubelet would put there.
-fn fill(path: &Path, volume: &str, cluster: &RealCluster, rendered: &[Value]) -> anyhow::Result<()> {
+fn fill(
+    path: &Path,
+    volume: &str,
+    cluster: &RealCluster,
+    rendered: &[Value],
+) -> anyhow::Result<()> {
     match volume {
         "config" => {
             let map = object(rendered, "ConfigMap", "-config")?;

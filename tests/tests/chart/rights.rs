@@ -225,7 +225,10 @@ async fn each_right_to_review_that_is_taken_away_is_named() -> anyhow::Result<()
         scene.may(&rights[1 - at], true).await?;
         let pod = scene.start()?;
         let client = pod.client(cluster, "viewer", None).await?;
-        let words = format!("{}.{}: bind the ClusterRole system:auth-delegator", taken.resource, taken.group);
+        let words = format!(
+            "{}.{}: bind the ClusterRole system:auth-delegator",
+            taken.resource, taken.group
+        );
         pod.is_ready(&client, Ready::Not(&words)).await?;
         pod.says(&words).await?;
         let (code, text) = get(&client, "/api/v1/namespaces/default/pods").await?;
@@ -271,13 +274,17 @@ impl Scene {
             "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
             "spec": {
                 "user": format!("system:serviceaccount:{NAME}:{NAME}"),
-                "resourceAttributes": { "group": group, "resource": resource, "verb": verb, "name": name },
+                "resourceAttributes":
+                    { "group": group, "resource": resource, "verb": verb, "name": name },
             },
         });
         eventually_ok("the role is in force", SOON, async || {
             let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
             let answer = create(&self.admin, path, &review).await?;
-            ensure!(answer["status"]["allowed"].as_bool().unwrap_or_default() == wanted, "{answer}");
+            ensure!(
+                answer["status"]["allowed"].as_bool().unwrap_or_default() == wanted,
+                "{answer}"
+            );
             Ok(())
         })
         .await
@@ -301,10 +308,14 @@ impl Scene {
         let (_, metrics) = get(&client, "/metrics").await?;
         let missing = metrics.lines().filter(|it| it.starts_with("serve_missing_rights{"));
         let missing: Vec<_> = missing.filter(|it| it.ends_with(" 1")).collect();
-        let of = format!("verb=\"{}\",group=\"{}\",resource=\"{}\"", taken.verb, taken.group, taken.resource);
+        let of = format!(
+            "verb=\"{}\",group=\"{}\",resource=\"{}\"",
+            taken.verb, taken.group, taken.resource
+        );
         ensure!(missing.len() == 1 && missing[0].contains(&of), "{missing:?}");
         if is_from_start {
-            self.with(object(&self.rendered, "ClusterRole", "-cache")?, object(&self.rendered, "ClusterRole", "-cache")?).await?;
+            let role = object(&self.rendered, "ClusterRole", "-cache")?;
+            self.with(role, role).await?;
             pod.is_ready(&client, Ready::Yes).await?;
         }
         Ok(())
@@ -337,7 +348,8 @@ fn rights_of(role: &Value) -> anyhow::Result<Vec<Right>> {
     let mut rights = Vec::new();
     for rule in role["rules"].as_array().context("no rules")? {
         let names = texts(&rule["resourceNames"]);
-        let names: Vec<_> = if names.is_empty() { vec![None] } else { names.into_iter().map(Some).collect() };
+        let names: Vec<_> =
+            if names.is_empty() { vec![None] } else { names.into_iter().map(Some).collect() };
         for group in texts(&rule["apiGroups"]) {
             for resource in texts(&rule["resources"]) {
                 for verb in texts(&rule["verbs"]) {

@@ -23,7 +23,7 @@ const REFUSED: [(&str, &[&str]); 31] = [
     ("tls: {existingSecret: t, certManager: {enabled: true, issuerRef: {name: x}}}", &["/tls"]),
     ("tls: {existingSecret: \"\", certManager: {enabled: true}}", &["issuerRef/name"]),
     (
-        "tls: {existingSecret: \"\", certManager: {enabled: true, issuerRef: {name: x}, renewBefore: 3000h}}",
+        "tls: {certManager: {enabled: true, issuerRef: {name: x}, renewBefore: 3000h}}",
         &["renewBefore (3000h)"],
     ),
     ("image: {repository: \"\"}", &["/image/repository"]),
@@ -53,16 +53,32 @@ const REFUSED: [(&str, &[&str]); 31] = [
 
 /// Fields of the configuration that the chart sets, or that make no sense in a cluster.
 const NOT_IN_VALUES: [&str; 22] = [
-    "addr", "allow", "cache", "tlsCertFile", "tlsPrivateKeyFile", "clientCaFile", "auditLog", "shutdownSpread",
+    "addr",
+    "allow",
+    "cache",
+    "tlsCertFile",
+    "tlsPrivateKeyFile",
+    "clientCaFile",
+    "auditLog",
+    "shutdownSpread",
     // With TLS every name is answered, and access control is not to be switched off.
-    "allowedHosts", "unprotectedApi",
+    "allowedHosts",
+    "unprotectedApi",
     // A Pod does not end by itself, and has its own account.
-    "for", "kubeconfig", "context", "cluster", "user", "server", "as", "asGroup",
+    "for",
+    "kubeconfig",
+    "context",
+    "cluster",
+    "user",
+    "server",
+    "as",
+    "asGroup",
     "insecureSkipTlsVerify",
     // The roles are for the whole cluster.
     "namespace",
     // No fields of the file.
-    "config", "check",
+    "config",
+    "check",
 ];
 
 #[test]

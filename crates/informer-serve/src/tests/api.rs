@@ -92,6 +92,9 @@ async fn eager_resources_are_there_before_the_first_request_and_readiness_waits(
         ..Options::default()
     };
     let endpoint = endpoint(&server, options);
+    let ready = get(&endpoint, "/readyz").await;
+    assert_eq!(ready.code, StatusCode::SERVICE_UNAVAILABLE);
+    assert!(ready.text.contains("--cache"), "{}", ready.text);
     assert!(endpoint.warm().await.unwrap_err().contains("nonsense"));
     while get(&endpoint, "/readyz").await.code != StatusCode::OK {
         tokio::task::yield_now().await;
