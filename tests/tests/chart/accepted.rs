@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 
 use crate::helm::{Case, Helm, NAME, Printed, definitions, deploy, objects, run};
 
+/// The namespace of the example of an overlay.
+const EXAMPLE: &str = "reads";
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_real_api_server_accepts_every_object_with_each_option() -> anyhow::Result<()> {
     let Some(helm) = Helm::find() else { return Ok(()) };
@@ -44,7 +47,7 @@ fn accepted(cluster: &RealCluster, what: &str, rendered: &str) -> anyhow::Result
         pod["apiVersion"] = "v1".into();
         pod["kind"] = "Pod".into();
         pod["metadata"]["name"] = "one".into();
-        pod["metadata"]["namespace"] = NAME.into();
+        pod["metadata"]["namespace"] = deployment["metadata"]["namespace"].clone();
         apply(cluster, &pod.to_string(), &["--dry-run=server"])?.clean(what)?;
     }
     Ok(())
@@ -58,15 +61,17 @@ pub(crate) fn apply(cluster: &RealCluster, text: &str, more: &[&str]) -> anyhow:
     run(command.args(more).args(["-f", "-"]), text)
 }
 
-/// The namespace, where only restricted Pods may run, and the definitions of what others define.
+/// The namespaces, where only restricted Pods may run, and the definitions of what others define.
 pub(crate) fn prepare(cluster: &RealCluster) -> anyhow::Result<()> {
     let label =
         |what: &str| (format!("pod-security.kubernetes.io/{what}"), Value::from("restricted"));
     let labels = Value::Object([label("enforce"), label("warn")].into_iter().collect());
-    let namespace = json!({
-        "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": NAME, "labels": labels },
-    });
-    apply(cluster, &namespace.to_string(), &[])?.clean("the namespace")?;
+    for name in [NAME, EXAMPLE] {
+        let namespace = json!({
+            "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name, "labels": labels },
+        });
+        apply(cluster, &namespace.to_string(), &[])?.clean("the namespace")?;
+    }
     for file in definitions()? {
         let text = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
         apply(cluster, &text, &[])?.clean("a definition")?;
