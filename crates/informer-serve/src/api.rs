@@ -30,7 +30,6 @@ use crate::options::Options;
 use crate::per_user::Lasting;
 use crate::refusal::Refusal;
 use crate::sockets;
-use crate::unheld::Unheld;
 use pass_on::{pass_on, pass_on_as_caller, pass_on_as_own, pass_on_unheld, until_lost};
 pub(crate) use path::url;
 use path::{is_plain, segments};
