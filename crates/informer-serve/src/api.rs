@@ -316,6 +316,9 @@ async fn read(
     let read = ReadSide::new(source, ReadOptions::default());
     let route = Route::Resource(asked.path.clone());
     let response = read.respond(&route, asked.query, asked.headers).await;
+    if response.status().is_success() {
+        collection.hit();
+    }
     if let Some(first_page) = first_page {
         first_page.keep_if_more(&response, &collection, kept_snapshots);
     }

@@ -47,13 +47,14 @@ pub(crate) struct Audited {
 }
 
 /// What a request is about, where its path does not say it: set by the handler that finds out, in
-/// the extensions of the request.
+/// the extensions of the request. A line is written for each.
 #[derive(Clone, Default)]
-pub(crate) struct About(Arc<OnceLock<Attributes>>);
+pub(crate) struct About(Arc<OnceLock<Arc<[Attributes]>>>);
 
 impl About {
-    pub(crate) fn set(&self, attributes: &Attributes) {
-        self.0.get_or_init(|| attributes.clone());
+    /// The first call counts.
+    pub(crate) fn set(&self, attributes: impl Into<Arc<[Attributes]>>) {
+        self.0.get_or_init(|| attributes.into());
     }
 }
 
@@ -81,12 +82,16 @@ impl AuditLog {
         if response.extensions().get::<Origin>() == Some(&Origin::Upstream) {
             return;
         }
-        let mut line = asked.event(caller, response.status().as_u16()).to_string().into_bytes();
-        line.push(b'\n');
-        let waiting = self.lines.max_capacity() - self.lines.capacity();
-        let is_full = caller.is_none() && waiting >= MAX_WAITING_UNKNOWN;
-        if is_full || self.lines.try_send(line).is_err() {
-            self.dropped.inc();
+        let code = response.status().as_u16();
+        let about = asked.about.0.get().map(|it| &**it);
+        for attributes in about.unwrap_or(std::slice::from_ref(&asked.attributes)) {
+            let mut line = asked.event(attributes, caller, code).to_string().into_bytes();
+            line.push(b'\n');
+            let waiting = self.lines.max_capacity() - self.lines.capacity();
+            let is_full = caller.is_none() && waiting >= MAX_WAITING_UNKNOWN;
+            if is_full || self.lines.try_send(line).is_err() {
+                self.dropped.inc();
+            }
         }
     }
 }
@@ -109,9 +114,8 @@ impl Audited {
     }
 
     /// An event of `audit.k8s.io/v1`, as far as there is something to say.
-    fn event(&self, caller: Option<&Caller>, code: u16) -> Value {
+    fn event(&self, attributes: &Attributes, caller: Option<&Caller>, code: u16) -> Value {
         let path = self.uri.path_and_query().map_or("/", |it| it.as_str());
-        let attributes = self.about.0.get().unwrap_or(&self.attributes);
         let is_watch = matches!(attributes, Attributes::Resource(it) if it.verb == "watch");
         let stage = if is_watch && code < 300 { "ResponseStarted" } else { "ResponseComplete" };
         let decision = if matches!(code, 401 | 403) { "forbid" } else { "allow" };

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -33,6 +33,8 @@ pub(crate) struct Collection {
     pub(crate) is_eager: bool,
     /// Whether the informer was made for this collection, and stops with it.
     pub(crate) owns_informer: bool,
+    /// Reads that were answered from it.
+    hits: AtomicU64,
     is_refreshing: AtomicBool,
     /// When it was last listed for that reason.
     caught_up: Mutex<Option<Instant>>,
@@ -72,6 +74,7 @@ impl Collection {
             used: Mutex::new(Instant::now()),
             is_eager,
             owns_informer,
+            hits: AtomicU64::new(0),
             is_refreshing: AtomicBool::new(false),
             caught_up: Mutex::default(),
         })
@@ -98,6 +101,15 @@ impl Collection {
 
     pub(crate) fn touch(&self) {
         *lock(&self.used) = Instant::now();
+    }
+
+    /// Counts a read that is answered from it.
+    pub(crate) fn hit(&self) {
+        self.hits.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn hits(&self) -> u64 {
+        self.hits.load(Ordering::Relaxed)
     }
 
     pub(crate) fn idle_since(&self) -> Instant {

@@ -126,6 +126,7 @@ impl Collections {
         let unready = match acquired {
             Ok(collection) => match self.ready(&collection).await {
                 Ok(()) => {
+                    collection.hit();
                     let lister = collection.lister();
                     return Ok(Synced { lister, collection });
                 }
@@ -355,6 +356,13 @@ impl Collections {
     pub(crate) fn now(&self) -> Vec<Arc<Collection>> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// What cannot be held, and why.
+    pub(crate) async fn unheld(&self) -> Vec<(Resource, String)> {
+        let held = self.held.lock().await;
+        let unheld = held.unheld.iter().filter(|(_, rest)| !rest.is_forgotten());
+        unheld.map(|(resource, rest)| (resource.clone(), rest.unheld.to_string())).collect()
     }
 
     pub(crate) async fn shutdown(&self) {

@@ -39,6 +39,7 @@ use crate::options::Options;
 use crate::per_user::PerUser;
 use crate::refusal::Refusal;
 use crate::rights::{Right, Rights};
+use crate::status_page::{self, Run};
 use crate::tls::{Tls, TlsError};
 
 /// How long the last requests may take once the watches have ended.
@@ -75,6 +76,7 @@ pub(crate) struct Inner {
     pub(crate) audit: OnceLock<AuditLog>,
     /// Why it is not ready, as it was logged last.
     unready: Mutex<Option<String>>,
+    pub(crate) run: Run,
 }
 
 impl Endpoint {
@@ -111,6 +113,7 @@ impl Endpoint {
             per_user: PerUser::new(options.max_watches_per_user),
             audit: OnceLock::new(),
             unready: Mutex::default(),
+            run: Run::new(),
             writes: Writes::new(Arc::clone(&collections)),
             client,
             collections,
@@ -339,7 +342,8 @@ impl Endpoint {
             .route("/livez", get(|| async { "ok\n" }))
             .route("/healthz", get(|| async { "ok\n" }))
             .route("/readyz", get(ready))
-            .route("/metrics", get(show_metrics));
+            .route("/metrics", get(show_metrics))
+            .merge(status_page::router());
         let mut router = gateway::router(own);
         for segment in ["api", "apis", "openapi", "version"] {
             router = router

@@ -8,4 +8,4 @@ mod routes;
 
 pub(crate) use page::Pages;
 pub(crate) use query::MAX_QUERY_BYTES;
-pub(crate) use routes::router;
+pub(crate) use routes::{HELP, router};

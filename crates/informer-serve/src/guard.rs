@@ -16,6 +16,7 @@ use crate::endpoint::Endpoint;
 use crate::forward;
 use crate::gateway::MAX_QUERY_BYTES;
 use crate::refusal::Refusal;
+use crate::status_page;
 
 /// How long the query of a request for one of Kubernetes' paths may be; selectors name hundreds of
 /// values there.
@@ -43,6 +44,7 @@ pub(crate) async fn guard(
     let is_probe_of_any = is_probe(&request) && !matches!(access, Access::Own);
     let audited = inner.audit.get().filter(|_| !is_probe(&request));
     let audited = audited.map(|log| (log, Audited::of(&mut request)));
+    let is_for_page = status_page::is_asked_for(&request);
     let mut caller = None;
     let response = match check(&request, access, &inner.options.allowed_hosts) {
         Ok(()) => match admit(access, request, &mut caller).await {
@@ -55,7 +57,7 @@ pub(crate) async fn guard(
     if let Some((log, asked)) = audited {
         log.record(&asked, caller.as_deref(), &response);
     }
-    response
+    if is_for_page { status_page::explained(response).await } else { response }
 }
 
 /// Finds out who asks, and whether they may, unless the answer does.

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use informer::{Event, Publication, PublicationKind, Snapshot};
+use jiff::Timestamp;
 use k8s_serve::watch_cache::{Capacity, WatchCache};
 use k8s_serve::{Change, ReadError, Status};
 use tokio::sync::watch;
@@ -158,7 +159,8 @@ impl History {
         } else {
             self.count(publication);
             let changes = publication.changes();
-            let changes = changes.map(|(version, event)| change(self.number(version), event));
+            let now = Timestamp::now();
+            let changes = changes.map(|(version, event)| change(self.number(version), event, now));
             let published = Published {
                 kind: publication.kind(),
                 version: self.number(publication.version()),
@@ -221,8 +223,8 @@ impl Published {
 }
 
 /// An event as the read side has it. A deleted object is told as it last was.
-fn change(version: u64, event: &Event<Object>) -> Change<Cached> {
-    let cached = |object| Some(Cached::new(event.key(), object));
+fn change(version: u64, event: &Event<Object>, now: Timestamp) -> Change<Cached> {
+    let cached = |object| Some(Cached::new(event.key(), object).received(now));
     let (before, after) = match event {
         Event::Added { object, .. } => (None, cached(object)),
         Event::Updated { old, new, .. } => (cached(old), cached(new)),

@@ -12,6 +12,7 @@
 //! GET /core/v1/pods/web/web-0                 one object
 //! GET /core/v1/nodes/node-1                   one object of a cluster-scoped resource
 //! GET /livez  /readyz  /metrics               these win over short names
+//! GET /                                       in a browser: the status page
 //! ```
 //!
 //! # Who answers
@@ -125,6 +126,7 @@ mod per_user;
 mod refusal;
 mod rights;
 mod sockets;
+mod status_page;
 #[cfg(test)]
 mod tests;
 mod tls;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use informer::decode::Wire;
 use informer::{FieldPath, Lazy, ObjectKey};
+use jiff::Timestamp;
 use kube::core::DynamicObject;
 
 /// An object as the informers of an endpoint keep it: its bytes.
@@ -19,11 +20,25 @@ pub type Object = Lazy<DynamicObject>;
 pub(crate) struct Cached {
     key: ObjectKey,
     object: Arc<Object>,
+    /// When the state was received, of objects in the log of changes.
+    received: Option<Timestamp>,
 }
 
 impl Cached {
     pub(crate) fn new(key: &ObjectKey, object: &Arc<Object>) -> Self {
-        Self { key: key.clone(), object: Arc::clone(object) }
+        Self { key: key.clone(), object: Arc::clone(object), received: None }
+    }
+
+    pub(crate) fn received(self, at: Timestamp) -> Self {
+        Self { received: Some(at), ..self }
+    }
+
+    pub(crate) fn received_at(&self) -> Option<Timestamp> {
+        self.received
+    }
+
+    pub(crate) fn object(&self) -> &Object {
+        &self.object
     }
 }
 

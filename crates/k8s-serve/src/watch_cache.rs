@@ -164,6 +164,18 @@ impl<O: Object> WatchCache<O> {
         self.lock().dispatch.changes_after(version)
     }
 
+    /// The last changes that are of interest and still known, oldest first, at most `limit`; and the
+    /// version up to which changes were known then, from which a [`watch`](Self::watch) goes on.
+    #[must_use]
+    pub fn last_changes(
+        &self,
+        interest: &Interest,
+        limit: usize,
+    ) -> (u64, Vec<(EventType, Arc<Logged<O>>)>) {
+        let state = self.lock();
+        (state.dispatch.version(), state.dispatch.last_changes(interest, limit))
+    }
+
     /// Takes changes, in the order of their versions. All up to `version` are known then: that of
     /// a bookmark, or of the last change.
     pub fn push(&self, version: u64, changes: impl IntoIterator<Item = Change<O>>) {

@@ -30,7 +30,9 @@ pub(crate) async fn demo(args: &DemoArgs, io: &Io) -> anyhow::Result<()> {
     io.print(introduction(&server.url(), address, args)).await?;
 
     let life = tokio::spawn(Life::new(server.cluster(), SEED).pace(PACE).run());
-    let gateway = Endpoint::new(client.clone(), Options::default());
+    // So that there is something on the page from the start.
+    let cache = ["pods", "deployments.apps"].map(str::to_owned).to_vec();
+    let gateway = Endpoint::new(client.clone(), Options { cache, ..Options::default() });
     let stopping = CancellationToken::new();
     let stopped = stopping.clone().cancelled_owned();
     let serving = tokio::spawn(async move { gateway.serve(listener, stopped).await });
@@ -76,6 +78,8 @@ fn introduction(server: &str, gateway: SocketAddr, args: &DemoArgs) -> String {
     };
     format!(
         "\
+Open http://{gateway}/ in a browser, and see it at work.
+
 An API server runs at {server}, with a small life of Deployments and Pods on it.
 An informer prints what happens.{resync} {end}
 The gateway answers from informers' caches; try in another terminal:

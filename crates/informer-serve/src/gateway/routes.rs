@@ -23,19 +23,19 @@ use crate::guard::refuse;
 use crate::object::Object;
 use crate::refusal::Refusal;
 
-const HELP: &str = "\
+pub(crate) const HELP: &str = "\
 GET /{name}                                  a list: a name as kubectl knows it (pods, deploy, Node, widgets.example.com)
 GET /{group}/{version}/{resource}            a list; group `core` for the core group
 GET /{group}/{version}/{resource}/{namespace}/{name}   one object; without the namespace for cluster-scoped ones
     lists take ?labels[KEY]=VALUE (repeated), labelSelector=, fieldSelector=, namespace=, limit=, continue=
 GET /api /apis /openapi /version             Kubernetes' own API: kubectl --server http://HOST:PORT get pods
 GET /livez /readyz /metrics
+GET /                                        the status page, in a browser
 ";
 
 /// The short paths, beside others that only read as well.
 pub(crate) fn router(others: Router<Endpoint>) -> Router<Endpoint> {
     others
-        .route("/", get(|| async { HELP }))
         .route("/{name}", get(by_name))
         .route("/{group}/{version}/{resource}", get(by_resource))
         .route("/{group}/{version}/{resource}/{name}", get(cluster_object))
@@ -71,7 +71,7 @@ struct Asking {
 impl Asking {
     async fn may(&self, attributes: Attributes) -> Result<(), Response> {
         if let Some(about) = &self.about {
-            about.set(&attributes);
+            about.set([attributes.clone()]);
         }
         match self.asker.may(attributes).await {
             Ok(_) => Ok(()),

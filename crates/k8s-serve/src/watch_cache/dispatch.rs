@@ -136,6 +136,23 @@ impl<O: Object> Dispatch<O> {
         }
     }
 
+    /// The last changes that are of interest and still known, oldest first, at most `limit`.
+    #[must_use]
+    pub fn last_changes(
+        &self,
+        interest: &Interest,
+        limit: usize,
+    ) -> Vec<(EventType, Arc<Logged<O>>)> {
+        let newest_first = self.log.entries_from(self.log.first()).rev();
+        let of_interest = newest_first.filter_map(|(_, _, logged)| {
+            let logged = logged?;
+            Some((logged.event(interest)?, Arc::clone(logged)))
+        });
+        let mut changes: Vec<_> = of_interest.take(limit).collect();
+        changes.reverse();
+        changes
+    }
+
     /// Takes changes as [`WatchCache::push`](super::WatchCache::push) does. Returns the selections
     /// that there is something for.
     pub fn push(

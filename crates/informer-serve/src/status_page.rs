@@ -1,0 +1,117 @@
+//! The status page: what `/` answers to browsers.
+//!
+//! | path | |
+//! |---|---|
+//! | `/` | the page, to clients that accept `text/html` |
+//! | `/ui/page.js`, `/ui/style.css` | its parts, reviewed as `/` |
+//! | `/ui/collections` | what is held, as far as the caller may list it |
+//! | `/ui/changes` | changes of what the caller may watch, field by field, a line of JSON each |
+//!
+//! Objects are read by the page from Kubernetes' own paths. It stores nothing and knows no token.
+
+mod changes;
+mod collections;
+mod fields;
+mod query;
+mod refused;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use http::header::{
+    ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY, VARY,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use http::{HeaderMap, HeaderValue, Method};
+use jiff::Timestamp;
+
+use crate::access::{Asker, Attributes};
+use crate::endpoint::Endpoint;
+use crate::gateway::HELP;
+use crate::guard::refuse;
+use crate::refusal::Refusal;
+
+pub(crate) use refused::explained;
+
+const PAGE: &str = include_str!("status_page/index.html");
+const SCRIPT: &str = include_str!("status_page/page.js");
+const STYLE: &str = include_str!("status_page/style.css");
+
+const HTML: &str = "text/html; charset=utf-8";
+
+/// Nothing but the parts of the page, from where it came.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+
+/// An endpoint as the page tells it from others.
+#[derive(Debug)]
+pub(crate) struct Run {
+    id: String,
+    started: Timestamp,
+}
+
+impl Run {
+    pub(crate) fn new() -> Self {
+        Self { id: format!("{:016x}", fastrand::u64(..)), started: Timestamp::now() }
+    }
+}
+
+pub(crate) fn router() -> Router<Endpoint> {
+    Router::new()
+        .route("/", get(index))
+        .route("/ui/page.js", get(|it: Request| part(it, "text/javascript; charset=utf-8", SCRIPT)))
+        .route("/ui/style.css", get(|it: Request| part(it, "text/css; charset=utf-8", STYLE)))
+        .route("/ui/collections", get(collections::answer))
+        .route("/ui/changes", get(changes::answer))
+}
+
+/// Whether a browser asks for the page.
+pub(crate) fn is_asked_for(request: &Request) -> bool {
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    is_read && request.uri().path() == "/" && accepts_html(request.headers())
+}
+
+async fn index(request: Request) -> Response {
+    let mut response = match accepts_html(request.headers()) {
+        true => with_policy(([(CONTENT_TYPE, HTML)], PAGE).into_response()),
+        false => HELP.into_response(),
+    };
+    response.headers_mut().insert(VARY, HeaderValue::from_static("Accept"));
+    response
+}
+
+/// A part of the page: nothing that `/` would not tell.
+async fn part(request: Request, content_type: &'static str, text: &'static str) -> Response {
+    let Some(asker) = request.extensions().get::<Asker>() else {
+        return Refusal::unguarded().into_response();
+    };
+    if let Err(refused) = asker.may(Attributes::of_path(request.method(), "/")).await {
+        return refuse(&refused, request.headers());
+    }
+    with_policy(([(CONTENT_TYPE, content_type)], text).into_response())
+}
+
+/// Lets browsers do with an answer what the page needs, and nothing else.
+fn with_policy(mut response: Response) -> Response {
+    let headers = [
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (X_FRAME_OPTIONS, "DENY"),
+        (REFERRER_POLICY, "no-referrer"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=()"),
+        // Another version may be there after a restart.
+        (CACHE_CONTROL, "no-store"),
+    ];
+    for (name, value) in headers {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+fn accepts_html(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(ACCEPT).iter().filter_map(|it| it.to_str().ok());
+    let mut types = values.flat_map(|it| it.split(',')).map(|it| it.split(';').next());
+    types.any(|it| it.is_some_and(|it| it.trim().eq_ignore_ascii_case("text/html")))
+}

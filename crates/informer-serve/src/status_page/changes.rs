@@ -1,0 +1,349 @@
+//! Changes of one, some or all collections, field by field, as lines of JSON.
+//!
+//! | `type` | says |
+//! |---|---|
+//! | `hello` | the run of the endpoint, and of which resources changes follow |
+//! | `change` | one change |
+//! | `at` | the versions up to which everything of interest was told: a reader that comes back names them in `after=` |
+//! | `gap` | of a resource changes were missed: they are no longer known |
+//! | `refused` | nothing more of a resource follows: the caller has lost the right to watch it |
+
+mod feed;
+mod line;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use futures_util::future::{BoxFuture, select_all};
+use futures_util::stream::{self, FuturesUnordered};
+use futures_util::{FutureExt, StreamExt};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, X_CONTENT_TYPE_OPTIONS};
+use informer::Resource;
+use k8s_serve::Status;
+use serde_json::json;
+use tokio::time::Instant;
+
+use self::feed::{Feed, Told};
+use super::query::ChangesQuery;
+use crate::access::{Asker, Attributes, Permission, Refused};
+use crate::audit::About;
+use crate::collections::Unready;
+use crate::definition::plain;
+use crate::endpoint::Endpoint;
+use crate::guard::refuse;
+use crate::refusal::Refusal;
+
+/// How soon after a chunk the next is sent at the earliest: a burst comes in a few parts.
+const GATHER: Duration = Duration::from_millis(50);
+/// How often something is sent, so that a reader can tell silence from a lost connection; and how
+/// often it is looked for collections that are new.
+const TICK: Duration = Duration::from_secs(5);
+/// How many changes are compared for one chunk, about: others have their turn then.
+const MOST_AT_ONCE: usize = 64;
+
+/// Answers with the changes that the caller may watch.
+pub(crate) async fn answer(State(endpoint): State<Endpoint>, request: Request) -> Response {
+    let Some(asker) = request.extensions().get::<Asker>().cloned() else {
+        return Refusal::unguarded().into_response();
+    };
+    let query = match ChangesQuery::parse(request.uri().query().unwrap_or_default()) {
+        Ok(query) => query,
+        Err(refusal) => return refusal.into_response(),
+    };
+    let mut stream = Changes::new(endpoint, asker, query);
+    match stream.open().await {
+        Ok(first) => {
+            if let Some(about) = request.extensions().get::<About>() {
+                about.set(stream.reviewed.clone());
+            }
+            stream.into_response(first)
+        }
+        Err(No::Refused(refused)) => refuse(&refused, request.headers()),
+        Err(No::Refusal(refusal)) => refusal.into_response(),
+    }
+}
+
+/// Why there are no changes.
+enum No {
+    Refused(Refused),
+    Refusal(Refusal),
+}
+
+/// An answer as it is sent.
+struct Changes {
+    endpoint: Endpoint,
+    asker: Asker,
+    query: ChangesQuery,
+    feeds: Vec<Feed>,
+    /// Permissions that are lost, by resource.
+    lost: FuturesUnordered<BoxFuture<'static, (Resource, Box<Status>)>>,
+    reviewed: Vec<Attributes>,
+    /// The feed that is asked first: each in turn.
+    turn: usize,
+    sent: Instant,
+    tick: Instant,
+    stopped: BoxFuture<'static, ()>,
+}
+
+/// What the stream waits for.
+enum Woken {
+    Stopped,
+    Lost(Resource, Box<Status>),
+    Ready,
+    Tick,
+}
+
+impl Changes {
+    fn new(endpoint: Endpoint, asker: Asker, query: ChangesQuery) -> Self {
+        let stopping = endpoint.inner.stopping.clone();
+        let stopped = async move {
+            stopping.token.cancelled().await;
+            tokio::time::sleep(stopping.spread.mul_f64(fastrand::f64())).await;
+        };
+        let now = Instant::now();
+        Self {
+            endpoint,
+            asker,
+            query,
+            feeds: Vec::new(),
+            lost: FuturesUnordered::new(),
+            reviewed: Vec::new(),
+            turn: 0,
+            sent: now,
+            tick: now + TICK,
+            stopped: stopped.boxed(),
+        }
+    }
+
+    /// Begins with everything that was asked for: the first lines.
+    async fn open(&mut self) -> Result<Vec<u8>, No> {
+        let mut told = Vec::new();
+        for name in self.query.resources.clone() {
+            let resource = self.find(&name).await?;
+            if self.feeds.iter().all(|it| it.resource != resource) {
+                told.push(self.add(resource).await?);
+            }
+        }
+        if self.query.resources.is_empty() {
+            told.extend(self.add_new().await);
+        }
+        let mut out = Vec::new();
+        let resources = self.feeds.iter().map(|it| super::collections::named(&it.resource));
+        let resources = Vec::from_iter(resources);
+        let run = &self.endpoint.inner.run.id;
+        line::write(&mut out, &json!({"type": "hello", "run": run, "resources": resources}));
+        self.tell(&mut out, told);
+        Ok(out)
+    }
+
+    /// The resource that a name means. Whether there is one is not for everybody.
+    async fn find(&mut self, name: &str) -> Result<Resource, No> {
+        match self.endpoint.inner.catalog.find_by_arg(name).await {
+            Ok(resource) => Ok(resource),
+            Err(refusal) => {
+                let path = Attributes::of_path(&http::Method::GET, &format!("/{name}"));
+                self.asker.may(path).await.map_err(No::Refused)?;
+                Err(No::Refusal(refusal))
+            }
+        }
+    }
+
+    /// Adds what is held and not among the feeds, and may be watched.
+    async fn add_new(&mut self) -> Vec<Told> {
+        let mut told = Vec::new();
+        for collection in self.endpoint.inner.collections.now() {
+            let resource = &collection.own;
+            let is_known = self.feeds.iter().any(|it| it.resource == *resource);
+            let is_elsewhere = self.query.namespace.is_some() && !resource.namespaced;
+            let is_usable = !collection.has_ended() && collection.informer.has_synced();
+            if is_usable && !is_known && !is_elsewhere {
+                // What the caller may not watch is left out.
+                told.extend(self.add(resource.clone()).await);
+            }
+        }
+        told
+    }
+
+    /// Adds the changes of a resource, if the caller may watch it.
+    async fn add(&mut self, resource: Resource) -> Result<Told, No> {
+        let inner = &*self.endpoint.inner;
+        let held = inner.collections.namespace().filter(|_| resource.namespaced);
+        let asked = self.query.namespace.as_deref();
+        if let Some(asked) = asked.filter(|_| !resource.namespaced) {
+            let message = format!(
+                "{} do not live in namespaces; leave out namespace={asked}",
+                resource.group_resource()
+            );
+            return Err(No::Refusal(Refusal::bad_request(message)));
+        }
+        let namespace = match (held, asked) {
+            (Some(held), Some(asked)) if held != asked => {
+                let message = format!(
+                    "the gateway holds namespace {held} only and knows nothing of namespace {asked}"
+                );
+                return Err(No::Refusal(Refusal::forbidden(message)));
+            }
+            (held, asked) => asked.or(held).map(str::to_owned),
+        };
+        let attributes = self.query.attributes(&resource, namespace.as_deref());
+        let permission = self.asker.may(attributes.clone()).await.map_err(No::Refused)?;
+        let counted = match &permission {
+            Some(_) => Some(inner.per_user.open(&self.asker.caller().user).map_err(No::Refusal)?),
+            None => None,
+        };
+        let acquired = inner.collections.acquire(&resource, || plain(&resource), false).await;
+        let collection = match acquired.map_err(No::Refusal)? {
+            Ok(collection) => collection,
+            Err(unheld) => {
+                return Err(No::Refusal(unheld.refusal(&resource, &inner.options)));
+            }
+        };
+        if let Err(unready) = inner.collections.ready(&collection).await {
+            return Err(No::Refusal(match unready {
+                Unready::Refusal(refusal) => refusal,
+                Unready::Listing => Refusal::unavailable(format!(
+                    "{resource}: the first list is still coming in"
+                )),
+                Unready::Forward(unheld) => unheld.refusal(&resource, &inner.options),
+            }));
+        }
+        collection.hit();
+        let (feed, told) = Feed::open(collection, namespace, &self.query, counted).await?;
+        self.feeds.push(feed);
+        self.reviewed.push(attributes);
+        if let Some(permission) = permission {
+            self.lost.push(lost(resource, permission).boxed());
+        }
+        Ok(told)
+    }
+
+    /// Writes what was known when feeds were opened, in the order of time.
+    fn tell(&mut self, out: &mut Vec<u8>, told: Vec<Told>) {
+        let mut last = Vec::new();
+        for Told { resource, has_gap, changes } in told {
+            if has_gap {
+                line::write(out, &line::gap(&resource));
+            }
+            let resource = Arc::new(resource);
+            last.extend(changes.into_iter().map(|it| (Arc::clone(&resource), it)));
+        }
+        last.sort_by_key(|(_, (_, logged))| line::received(logged.change()));
+        let skipped = last.len().saturating_sub(self.query.last);
+        for (resource, (event, logged)) in &last[skipped..] {
+            line::change(out, resource, *event, logged, true);
+        }
+        self.write_at(out);
+    }
+
+    fn into_response(self, first: Vec<u8>) -> Response {
+        let ends = self.query.ends;
+        let state = (Some(first), self);
+        let chunks = stream::unfold(state, move |(first, mut changes)| async move {
+            let chunk = match first {
+                Some(first) => first,
+                None if ends => return None,
+                None => changes.next().await?,
+            };
+            Some((Ok::<_, std::convert::Infallible>(Bytes::from(chunk)), (None, changes)))
+        });
+        let headers = [
+            (CONTENT_TYPE, "application/x-ndjson"),
+            (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+            (CACHE_CONTROL, "no-store"),
+            // Proxies in between must not wait for more.
+            (HeaderName::from_static("x-accel-buffering"), "no"),
+        ];
+        let mut response = (headers, Body::from_stream(chunks)).into_response();
+        // Nobody was asked where access is not controlled.
+        response
+    }
+
+    /// The next lines; `None` ends the stream.
+    async fn next(&mut self) -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        while out.is_empty() {
+            let is_over = self.feeds.is_empty() && !self.query.resources.is_empty();
+            if is_over {
+                return None;
+            }
+            match self.woken().await {
+                Woken::Stopped => return None,
+                Woken::Lost(resource, status) => {
+                    self.feeds.retain(|it| it.resource != resource);
+                    line::write(&mut out, &line::refused(&resource, &status));
+                }
+                Woken::Ready => self.take(&mut out),
+                Woken::Tick => {
+                    if self.query.resources.is_empty() {
+                        let told = self.add_new().await;
+                        self.tell(&mut out, told);
+                    } else {
+                        self.write_at(&mut out);
+                    }
+                    self.tick = Instant::now() + TICK;
+                }
+            }
+        }
+        self.sent = Instant::now();
+        Some(out)
+    }
+
+    async fn woken(&mut self) -> Woken {
+        let ready = async {
+            if self.feeds.is_empty() {
+                std::future::pending::<()>().await;
+            }
+            select_all(self.feeds.iter_mut().map(|it| it.ready().boxed())).await;
+            tokio::time::sleep_until(self.sent + GATHER).await;
+        };
+        tokio::select! {
+            biased;
+            () = &mut self.stopped => Woken::Stopped,
+            Some((resource, status)) = self.lost.next(), if !self.lost.is_empty() => {
+                Woken::Lost(resource, status)
+            }
+            () = tokio::time::sleep_until(self.tick) => Woken::Tick,
+            () = ready => Woken::Ready,
+        }
+    }
+
+    /// Takes what there is, each feed in turn.
+    fn take(&mut self, out: &mut Vec<u8>) {
+        let (mut taken, count) = (0, self.feeds.len());
+        let mut ended = Vec::new();
+        for step in 0..count {
+            if taken >= MOST_AT_ONCE {
+                break;
+            }
+            let at = (self.turn + step) % count;
+            match self.feeds[at].take(out) {
+                Some(changes) => taken += changes,
+                None => ended.push(self.feeds[at].resource.clone()),
+            }
+        }
+        self.turn = self.turn.wrapping_add(1);
+        // Another collection may take its place.
+        self.feeds.retain(|it| !ended.contains(&it.resource));
+        if taken > 0 {
+            self.write_at(out);
+        }
+    }
+
+    /// Where a reader that comes back goes on.
+    fn write_at(&mut self, out: &mut Vec<u8>) {
+        let versions = self.feeds.iter_mut().filter_map(|it| {
+            let version = it.progress()?;
+            Some((it.resource.to_string(), version.to_string().into()))
+        });
+        let versions: serde_json::Map<_, _> = versions.collect();
+        line::write(out, &json!({"type": "at", "versions": versions}));
+    }
+}
+
+async fn lost(resource: Resource, permission: Permission) -> (Resource, Box<Status>) {
+    let status = permission.lost().await;
+    (resource, status)
+}

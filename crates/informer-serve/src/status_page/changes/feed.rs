@@ -1,0 +1,113 @@
+//! The changes of one collection, from where a reader stands.
+
+use std::sync::Arc;
+
+use informer::Resource;
+use k8s_serve::watch_cache::{Ended, EventType, Interest, Logged, Watcher};
+
+use super::{No, line};
+use crate::backend::Use;
+use crate::collection::Collection;
+use crate::object::Cached;
+use crate::per_user::Lasting;
+use crate::refusal::Refusal;
+use crate::status_page::query::ChangesQuery;
+
+/// One of the watches of which a stream consists.
+pub(super) struct Feed {
+    pub(super) resource: Resource,
+    collection: Arc<Collection>,
+    interest: Arc<Interest>,
+    watcher: Watcher<Cached>,
+    /// The version up to which everything was told, if it is not told in parts at the moment.
+    told: Option<u64>,
+    _in_use: Arc<Use>,
+    _counted: Option<Lasting>,
+}
+
+/// What was known when a feed was opened.
+pub(super) struct Told {
+    pub(super) resource: Resource,
+    /// Whether changes are missing before.
+    pub(super) has_gap: bool,
+    pub(super) changes: Vec<(EventType, Arc<Logged<Cached>>)>,
+}
+
+impl Feed {
+    /// Goes on from where the reader stands, or else from the last changes.
+    pub(super) async fn open(
+        collection: Arc<Collection>,
+        namespace: Option<String>,
+        query: &ChangesQuery,
+        counted: Option<Lasting>,
+    ) -> Result<(Self, Told), No> {
+        let definition = collection.definition.resource().await;
+        let interest = Interest::of_query(&definition, namespace.as_deref(), &query.selectors());
+        let interest = interest.map_err(|status| No::Refusal(Refusal::bad_request(status.message)))?;
+        let resource = collection.own.clone();
+        let watch_cache = &collection.history.watch_cache;
+        let after = query.after.get(&resource.to_string()).copied();
+        let from = after.and_then(|after| Some((after, watch_cache.watch(after, &interest).ok()?)));
+        let has_gap = after.is_some() && from.is_none();
+        let (told, watcher, changes) = match from {
+            Some((after, watcher)) => (after, watcher, Vec::new()),
+            None => {
+                let last = if has_gap { 0 } else { query.last };
+                let (version, changes) = watch_cache.last_changes(&interest, last);
+                (version, now(watch_cache, version, &interest)?, changes)
+            }
+        };
+        let feed = Self {
+            resource: resource.clone(),
+            _in_use: Use::of(Arc::clone(&collection)),
+            collection,
+            interest,
+            watcher,
+            told: Some(told),
+            _counted: counted,
+        };
+        Ok((feed, Told { resource, has_gap, changes }))
+    }
+
+    /// Waits until there may be something to take.
+    pub(super) async fn ready(&mut self) {
+        self.watcher.ready().await;
+    }
+
+    /// Writes what there is, and returns how many changes that were; `None` at the end.
+    pub(super) fn take(&mut self, out: &mut Vec<u8>) -> Option<usize> {
+        match self.watcher.take() {
+            Ok(events) => {
+                for (event, logged) in &events.changes {
+                    line::change(out, &self.resource, *event, logged, false);
+                }
+                Some(events.changes.len())
+            }
+            Err(Ended::Expired(_)) => {
+                line::write(out, &line::gap(&self.resource));
+                let watch_cache = &self.collection.history.watch_cache;
+                self.watcher = now(watch_cache, watch_cache.version(), &self.interest).ok()?;
+                self.told = None;
+                Some(1)
+            }
+            Err(Ended::Closed) => None,
+        }
+    }
+
+    /// The version from which a reader goes on that has been told everything so far.
+    pub(super) fn progress(&mut self) -> Option<u64> {
+        self.told = self.watcher.progress().or(self.told);
+        self.told
+    }
+}
+
+/// A watcher of what comes, while the log moves on.
+fn now(
+    watch_cache: &k8s_serve::watch_cache::WatchCache<Cached>,
+    version: u64,
+    interest: &Arc<Interest>,
+) -> Result<Watcher<Cached>, No> {
+    let watcher = watch_cache.watch(version, interest);
+    let watcher = watcher.or_else(|expired| watch_cache.watch(expired.current, interest));
+    watcher.map_err(|_| No::Refusal(Refusal::unavailable("the changes come too fast")))
+}
