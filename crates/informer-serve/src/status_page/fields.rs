@@ -1,35 +1,30 @@
 //! What changed in an object.
 
 use informer::Resource;
-use serde_json::{Value, json};
+use informer::diff::{Diff, DiffOptions, between};
+use serde_json::Value;
 
 use crate::object::Cached;
 
-pub(super) fn changed(_: &Resource, before: Option<&Cached>, after: Option<&Cached>) -> Value {
-    let read = |it: Option<&Cached>| {
-        let mut text = Vec::new();
-        it.and_then(|it| it.object().write_json(&mut text).ok())?;
-        serde_json::from_slice::<Value>(&text).ok()
-    };
-    let (Some(before), Some(after)) = (read(before), read(after)) else { return json!({"changes": [], "more": 0, "folded": 0}) };
-    let mut out = Vec::new();
-    walk("", &before, &after, &mut out);
-    json!({"changes": out, "more": 0, "folded": 1})
+/// The changes between two states; none where one of them is missing, or cannot be read.
+pub(super) fn changed(
+    resource: &Resource,
+    before: Option<&Cached>,
+    after: Option<&Cached>,
+) -> Diff {
+    match (before.and_then(|it| state(resource, it)), after.and_then(|it| state(resource, it))) {
+        (Some(before), Some(after)) => between(&before, &after, &DiffOptions::default()),
+        _ => Diff::default(),
+    }
 }
 
-fn walk(path: &str, one: &Value, other: &Value, out: &mut Vec<Value>) {
-    if one == other {
-        return;
-    }
-    if let (Value::Object(a), Value::Object(b)) = (one, other) {
-        let keys: std::collections::BTreeSet<_> = a.keys().chain(b.keys()).collect();
-        for key in keys {
-            walk(&format!("{path}.{key}"), &a[key.as_str()], &b[key.as_str()], out);
-        }
-        return;
-    }
-    if path.ends_with("resourceVersion") {
-        return;
-    }
-    out.push(json!({"op": "changed", "path": path.trim_start_matches('.'), "old": {"value": one}, "new": {"value": other}}));
+fn state(resource: &Resource, object: &Cached) -> Option<Value> {
+    let mut text = Vec::new();
+    object.object().write_json(&mut text).ok()?;
+    let mut state: Value = serde_json::from_slice(&text).ok()?;
+    // Items of lists do not say what they are; whose values are hidden depends on it.
+    let state_of = state.as_object_mut()?;
+    state_of.insert("apiVersion".to_owned(), resource.api_version().into());
+    state_of.insert("kind".to_owned(), resource.kind.clone().into());
+    Some(state)
 }

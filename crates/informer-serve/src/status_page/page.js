@@ -177,6 +177,7 @@ function shown(signal) {
 
 // ---- Collections -------------------------------------------------------------------------------
 
+let last = null;
 async function poll() {
   for (;;) {
     if (document.hidden) { await pause(POLL); continue; }
@@ -197,6 +198,7 @@ async function poll() {
 }
 
 function showCollections(answer) {
+  last = answer;
   if (state.run && state.run !== answer.run) state.rates.clear();
   state.run = answer.run;
   document.title = answer.namespace ? `informer · ${plain(answer.namespace)}` : 'informer';
@@ -207,12 +209,12 @@ function showCollections(answer) {
     if (!figures) continue;
     const rate = state.rates.get(id) || { samples: [], last: null };
     state.rates.set(id, rate);
-    if (rate.last && now > rate.last.now) {
+    if (rate.last && now > rate.last.now + 200) {
       const events = Math.max(0, figures.events - rate.last.events);
       rate.samples.push((events * 1000) / (now - rate.last.now));
       if (rate.samples.length > SAMPLES) rate.samples.shift();
     }
-    rate.last = { now, events: figures.events };
+    if (!rate.last || now > rate.last.now + 200) rate.last = { now, events: figures.events };
     for (const key of ['objects', 'bytes', 'watchers', 'hits']) totals[key] += figures[key];
     totals.events += rate.samples[rate.samples.length - 1] || 0;
   }
@@ -273,7 +275,7 @@ function rowOf(it) {
     el('td', {}, el('span', { class: 'state' }, el('span', { class: 'dot' }), el('span')),
       el('button', { type: 'button', class: 'faults', hidden: '', onclick: () => {
         if (!state.faults.delete(it.id)) state.faults.add(it.id);
-        showCollectionAgain(it.id);
+        showCollectionAgain();
       } })),
     el('td', { class: 'number' }), el('td', { class: 'number' }),
     el('td', { class: 'number' }, el('span', { class: 'rate' }, spark, el('span'))),
@@ -346,7 +348,6 @@ function troubleOf(it, before) {
     cause ? el('div', {}, bdi(cause.message), figures.advice ? el('span', { class: 'advice', text: figures.advice }) : null) : null,
     items.length ? el('ul', {}, ...items) : null));
 }
-let last = null;
 function showCollectionAgain() { if (last) showCollections(last); }
 
 // ---- A list of which only what is seen exists ---------------------------------------------------
@@ -467,9 +468,6 @@ function takeChange(line) {
       for (const [resource, version] of Object.entries(line.versions)) changes.versions.set(resource, version);
       break;
     case 'hello':
-      // The versions of another run may be of another server.
-      if (changes.run && changes.run !== line.run) changes.waiting += 0;
-      changes.run = line.run;
       break;
     case 'refused':
       changes.versions.delete(line.resource);
@@ -559,6 +557,7 @@ function valuesOf(field) {
     node.append(el('span', { class: 'aside', text: 'in another order' }));
     return node;
   }
+  if (!field.old || !field.new) node.append(el('span', { class: 'sign', text: field.new ? '+' : '−' }));
   if (field.old) node.append(el('bdi', { class: 'old', text: word(field.old) }));
   if (field.old && field.new) node.append(el('span', { class: 'arrow', text: '→' }));
   if (field.new) node.append(el('bdi', { class: 'new', text: word(field.new) }));
@@ -712,14 +711,14 @@ function open(it) {
   state.picked = it;
   later(false);
   const resource = typeof it.resource === 'string' ? state.held.get(it.resource) || parsed(it) : it.resource;
-  openObject(resource, it.namespace || '', it.name);
+  openObject(resource, it.namespace || '', it.name, it.verb === 'deleted');
 }
 // `deployments.v1.apps`
 function parsed(it) {
   const [plural, version, ...group] = it.resource.split('.');
   return { id: it.resource, plural, version, group: group.join('.'), kind: it.kind, namespaced: Boolean(it.namespace) };
 }
-function openObject(resource, namespace, name) {
+function openObject(resource, namespace, name, isGone) {
   closeDetail(false);
   const of = { resource, namespace, name };
   detail.of = of;
@@ -744,16 +743,17 @@ function openObject(resource, namespace, name) {
       if (!history.querySelector('.change')) history.replaceChildren();
       history.prepend(changeOf(prepared(line)));
       while (history.children.length > 50) history.lastChild.remove();
-      if (!line.past) { clearTimeout(detail.again); detail.again = setTimeout(() => readYaml(of), 300); }
+      if (line.verb === 'deleted') { clearTimeout(detail.again); gone(); } else if (!line.past) { clearTimeout(detail.again); detail.again = setTimeout(() => readYaml(of), 300); }
     }
   }, { refused: (error) => by('history').replaceChildren(el('p', { class: 'empty', text: advice(error.status, error.message) })) });
-  readYaml(of);
+  if (isGone) gone(); else readYaml(of);
 }
+function gone() { by('yaml').replaceChildren(el('span', { class: 'note', text: '# It is gone. Its last changes tell how it was.' })); }
 function changeOf(it) {
   const fields = it.diff.changes.map((field) => el('div', { class: 'field' }, pathOf(field), valuesOf(field)));
   const asides = [];
   if (it.diff.more) asides.push(`${number(it.diff.more)} more changes`);
-  if (it.diff.folded) asides.push(`${number(it.diff.folded)} of noise folded`);
+  if (it.quiet) asides.push('noise only: versions, heartbeats and the like');
   return el('div', { class: `change${it.past ? '' : ' fresh'}` },
     el('p', {}, el('time', { text: clock(it.time) }), el('span', { class: `verb ${it.verb}`, text: it.verb }),
       el('span', { class: 'aside', text: `version ${it.version}` })),
@@ -771,7 +771,8 @@ async function readYaml(of) {
   } catch (error) {
     if (detail.of !== of) return;
     const status = error instanceof Refused ? error.status : 0;
-    const text = status === 404 ? 'It is gone. Its last changes tell how it was.' : advice(status, error.message);
+    if (status === 404) { gone(); return; }
+    const text = advice(status, error.message);
     node.replaceChildren(el('span', { class: 'note', text: `# ${text}` }));
   }
 }
