@@ -6,6 +6,7 @@ mod bounds;
 mod gateway;
 mod held;
 mod raw;
+mod status_page;
 mod tls;
 mod watch;
 

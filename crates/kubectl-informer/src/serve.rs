@@ -87,12 +87,12 @@ pub(crate) async fn serve(
         }
     };
     let url = &connection.url;
-    let (scheme, trust) = match tls {
-        Some(_) => ("https", " --certificate-authority FILE"),
-        None => ("http", ""),
+    let (scheme, trust, page) = match tls {
+        Some(_) => ("https", " --certificate-authority FILE", "/pods"),
+        None => ("http", "", "/ in a browser"),
     };
     io.print(format!(
-        "serving {url} on {scheme}://{address}; try kubectl --server {scheme}://{address}{trust} get pods, or {scheme}://{address}/pods\n"
+        "serving {url} on {scheme}://{address}; try kubectl --server {scheme}://{address}{trust} get pods, or {scheme}://{address}{page}\n"
     ))
     .await?;
     let (end, lasting) = (io.clone(), args.lasting);

@@ -11,6 +11,7 @@
 mod feed;
 mod line;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,6 +42,8 @@ const GATHER: Duration = Duration::from_millis(50);
 /// How often something is sent, so that a reader can tell silence from a lost connection; and how
 /// often it is looked for collections that are new.
 const TICK: Duration = Duration::from_secs(5);
+/// How long until it is tried again to add what could not be.
+const ADD_AGAIN: Duration = Duration::from_secs(60);
 /// How many changes are compared for one chunk, about: others have their turn then.
 const MOST_AT_ONCE: usize = 64;
 
@@ -81,6 +84,8 @@ struct Changes {
     /// Permissions that are lost, by resource.
     lost: FuturesUnordered<BoxFuture<'static, (Resource, Box<Status>)>>,
     reviewed: Vec<Attributes>,
+    /// When what could not be added is tried again.
+    again: HashMap<Resource, Instant>,
     /// The feed that is asked first: each in turn.
     turn: usize,
     sent: Instant,
@@ -111,6 +116,7 @@ impl Changes {
             feeds: Vec::new(),
             lost: FuturesUnordered::new(),
             reviewed: Vec::new(),
+            again: HashMap::new(),
             turn: 0,
             sent: now,
             tick: now + TICK,
@@ -159,9 +165,14 @@ impl Changes {
             let is_known = self.feeds.iter().any(|it| it.resource == *resource);
             let is_elsewhere = self.query.namespace.is_some() && !resource.namespaced;
             let is_usable = !collection.has_ended() && collection.informer.has_synced();
-            if is_usable && !is_known && !is_elsewhere {
-                // What the caller may not watch is left out.
-                told.extend(self.add(resource.clone()).await);
+            let rests = self.again.get(resource).is_some_and(|at| Instant::now() < *at);
+            if !is_usable || is_known || is_elsewhere || rests {
+                continue;
+            }
+            // What the caller may not watch is left out.
+            match self.add(resource.clone()).await {
+                Ok(begun) => told.push(begun),
+                Err(_) => drop(self.again.insert(resource.clone(), Instant::now() + ADD_AGAIN)),
             }
         }
         told
@@ -204,9 +215,9 @@ impl Changes {
         if let Err(unready) = inner.collections.ready(&collection).await {
             return Err(No::Refusal(match unready {
                 Unready::Refusal(refusal) => refusal,
-                Unready::Listing => Refusal::unavailable(format!(
-                    "{resource}: the first list is still coming in"
-                )),
+                Unready::Listing => {
+                    Refusal::unavailable(format!("{resource}: the first list is still coming in"))
+                }
                 Unready::Forward(unheld) => unheld.refusal(&resource, &inner.options),
             }));
         }
@@ -256,9 +267,7 @@ impl Changes {
             // Proxies in between must not wait for more.
             (HeaderName::from_static("x-accel-buffering"), "no"),
         ];
-        let mut response = (headers, Body::from_stream(chunks)).into_response();
-        // Nobody was asked where access is not controlled.
-        response
+        (headers, Body::from_stream(chunks)).into_response()
     }
 
     /// The next lines; `None` ends the stream.

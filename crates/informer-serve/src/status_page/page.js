@@ -137,6 +137,8 @@ function follow(of, path, take, options) {
       try {
         const response = await ask(path(), { signal: once.signal, ...options });
         problem(of);
+        clearTimeout(silence);
+        silence = setTimeout(end, (options && options.silence) || SILENCE);
         for await (const batch of lines(response)) {
           clearTimeout(silence);
           silence = setTimeout(end, (options && options.silence) || SILENCE);
@@ -391,7 +393,7 @@ function render() {
     node.classList.toggle('picked', isPicked);
     if (node.getAttribute('role') === 'option') {
       node.setAttribute('aria-selected', String(isPicked));
-      node.setAttribute('aria-posinset', row.at + 1);
+      node.setAttribute('aria-posinset', (state.view === 'objects' ? at : row.at) + 1);
       node.setAttribute('aria-setsize', render.count);
     }
     wanted.push(node);
@@ -644,7 +646,6 @@ async function loadObjects(signal) {
         version = row.object.metadata.resourceVersion;
         if (event.type === 'DELETED') removeObject(row); else if (event.type !== 'BOOKMARK') putObject(row);
       }
-      objects.dirty = true;
     }
     later(true);
   }, { headers: { Accept: TABLE }, silence: 90000, refused: again });
@@ -654,29 +655,62 @@ function takeColumns(definitions) {
   if (!definitions || !definitions.length) return;
   objects.shown = definitions.map((it, at) => ({ ...it, at })).filter((it) => it.priority === 0);
 }
+// One object, and its row in the list.
+class Item {
+  constructor(key, metadata, cells) {
+    this.key = key;
+    this.namespace = metadata.namespace || '';
+    this.name = metadata.name;
+    this.born = metadata.creationTimestamp;
+    this.made = metadata.resourceVersion;
+    this.cells = cells;
+    this.resource = objects.resource;
+    this.at = -1;
+    this.text = null;
+  }
+  get of() { return this; }
+  get hay() {
+    this.text = this.text || `${full(this)} ${this.cells.join(' ')}`.toLowerCase();
+    return this.text;
+  }
+  make() { return objectRow(this); }
+}
 const keyOf = (row) => `${row.object.metadata.namespace || ''}/${row.object.metadata.name}`;
 function putObject(row) {
   const metadata = row.object.metadata;
   const key = keyOf(row);
   const before = objects.rows.get(key);
-  const it = { key: `o${key}`, namespace: metadata.namespace || '', name: metadata.name, born: metadata.creationTimestamp, cells: row.cells, version: metadata.resourceVersion, resource: objects.resource };
-  it.hay = `${full(it)} ${row.cells.join(' ')}`.toLowerCase();
+  const it = new Item(`o${key}`, metadata, row.cells);
   if (before && state.picked === before) state.picked = it;
   objects.rows.set(key, it);
+  // Sorted again only when there is more or less to sort.
+  if (before && objects.sorted[before.at] === before) {
+    it.at = before.at;
+    objects.sorted[it.at] = it;
+  } else objects.dirty = true;
 }
-function removeObject(row) { objects.rows.delete(keyOf(row)); }
+function removeObject(row) {
+  if (objects.rows.delete(keyOf(row))) objects.dirty = true;
+}
 function objectRows() {
   if (objects.dirty) {
     objects.dirty = false;
     objects.sorted = [...objects.rows.values()].sort((one, other) => (one.key < other.key ? -1 : 1));
+    objects.sorted.forEach((it, at) => { it.at = at; });
     objectHead();
   }
   const text = state.text.toLowerCase();
   const chosen = text ? objects.sorted.filter((it) => it.hay.includes(text)) : objects.sorted;
   render.count = chosen.length;
   by('count').textContent = filters.kind ? `${number(chosen.length)} ${chosen.length === 1 ? 'object' : 'objects'}${objects.loading ? '…' : ''}` : '';
-  return chosen.map((it, at) => ({ key: it.key, of: it, at, made: it.version, make: () => objectRow(it) }));
+  return chosen;
 }
+// Ages go on.
+setInterval(() => {
+  if (state.view !== 'objects' || document.hidden) return;
+  shownRows.clear();
+  later(false);
+}, 10000);
 function columns() {
   const all = (objects.shown || []).filter((it) => it.name !== 'Name');
   return narrow.matches ? all.slice(0, 2) : all.slice(0, 7);
@@ -906,13 +940,13 @@ function recall() {
   show(query.get('view') === 'objects' ? 'objects' : 'changes');
 }
 function move(step) {
-  const entries = flat.filter((it) => it.at !== undefined);
+  const entries = state.view === 'objects' ? flat : flat.filter((it) => it.at !== undefined);
   if (!entries.length) return;
   const at = entries.findIndex((it) => it.of === state.picked);
   const to = step === -Infinity ? 0 : step === Infinity ? entries.length - 1
     : at < 0 ? 0 : Math.min(Math.max(at + step, 0), entries.length - 1);
   state.picked = entries[to].of;
-  const place = flat.indexOf(entries[to]) * height();
+  const place = (state.view === 'objects' ? to : flat.indexOf(entries[to])) * height();
   if (place < list.scrollTop) list.scrollTop = place;
   else if (place + 3 * height() > list.scrollTop + list.clientHeight) list.scrollTop = place + 3 * height() - list.clientHeight;
   if (detail.of && !narrow.matches) open(state.picked); else later(false);

@@ -43,12 +43,14 @@ impl ChangesQuery {
                 "namespace" => parsed.namespace = Some(value.into_owned()),
                 "name" => parsed.name = Some(value.into_owned()),
                 "labelSelector" => {
-                    parsed.labels = value.parse().map_err(|it| Refusal::bad_request(format!("{it}")))?;
+                    parsed.labels =
+                        value.parse().map_err(|it| Refusal::bad_request(format!("{it}")))?;
                 }
                 "after" => {
                     let (resource, version) =
                         value.rsplit_once('@').ok_or_else(|| wrong("expected RESOURCE@VERSION"))?;
-                    let version = version.parse().map_err(|_| wrong("expected RESOURCE@VERSION"))?;
+                    let version =
+                        version.parse().map_err(|_| wrong("expected RESOURCE@VERSION"))?;
                     parsed.after.insert(resource.to_owned(), version);
                 }
                 "last" => {
@@ -56,7 +58,11 @@ impl ChangesQuery {
                     parsed.last = last.min(MAX_LAST);
                 }
                 "follow" => parsed.ends = value == "false",
-                _ => return Err(wrong("no such parameter; there are resource, namespace, name, labelSelector, after, last and follow")),
+                _ => {
+                    return Err(wrong(
+                        "no such parameter; there are resource, namespace, name, labelSelector, after, last and follow",
+                    ));
+                }
             }
         }
         if parsed.name.is_some() && parsed.resources.len() != 1 {

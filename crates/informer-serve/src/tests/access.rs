@@ -5,6 +5,7 @@ mod floods;
 mod forwarding;
 mod judge;
 mod shorts;
+mod status_page;
 mod watches;
 
 use std::time::Duration;

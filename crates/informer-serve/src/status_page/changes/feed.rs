@@ -43,7 +43,8 @@ impl Feed {
     ) -> Result<(Self, Told), No> {
         let definition = collection.definition.resource().await;
         let interest = Interest::of_query(&definition, namespace.as_deref(), &query.selectors());
-        let interest = interest.map_err(|status| No::Refusal(Refusal::bad_request(status.message)))?;
+        let interest =
+            interest.map_err(|status| No::Refusal(Refusal::bad_request(status.message)))?;
         let resource = collection.own.clone();
         let watch_cache = &collection.history.watch_cache;
         let after = query.after.get(&resource.to_string()).copied();

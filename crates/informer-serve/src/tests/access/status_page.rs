@@ -1,0 +1,179 @@
+//! What callers see of the status page.
+
+use tokio::io::{AsyncBufReadExt, BufReader};
+
+use super::super::status_page::Lines;
+use super::*;
+use crate::access::Access;
+
+fn watch_pods(namespace: &str) -> Value {
+    json!({"verb": "watch", "version": "v1", "resource": "pods", "namespace": namespace})
+}
+
+fn get_path(path: &str) -> Value {
+    json!({"verb": "get", "path": path})
+}
+
+const BROWSER: (&str, &str) = ("accept", "text/html,*/*;q=0.8");
+
+impl Controlled {
+    async fn changes(&self, query: &str) -> Lines {
+        let mut asked = request(Method::GET, "localhost", &format!("/ui/changes?{query}"));
+        let bearer = "Bearer alice-token".parse().unwrap();
+        asked.headers_mut().insert("authorization", bearer);
+        let response = self.router().oneshot(asked).await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        Lines::of(response.into_body())
+    }
+}
+
+#[tokio::test]
+async fn a_browser_without_credentials_is_told_what_to_do() {
+    let it = Controlled::start().await;
+    let answer = it.with("/", &[BROWSER]).await;
+    assert_eq!(answer.code, StatusCode::UNAUTHORIZED);
+    assert_eq!(answer.headers["content-type"], "text/html; charset=utf-8");
+    assert!(answer.headers.contains_key("content-security-policy"));
+    assert!(answer.text.contains("kubectl --server"), "{}", answer.text);
+    assert!(!answer.text.contains("<script"), "{}", answer.text);
+    for path in ["/ui/page.js", "/ui/style.css", "/ui/collections", "/ui/changes"] {
+        it.with(path, &[BROWSER]).await.refusal(401, "Unauthorized");
+    }
+}
+
+#[tokio::test]
+async fn the_page_and_its_parts_need_the_right_to_open_it() {
+    let it = Controlled::start().await;
+    let token = ("authorization", "Bearer alice-token");
+    let refused = it.with("/", &[BROWSER, token]).await;
+    assert_eq!(refused.code, StatusCode::FORBIDDEN);
+    assert!(refused.text.contains("--non-resource-url=/"), "{}", refused.text);
+    it.get("alice-token", "/ui/page.js").await.refusal(403, "Forbidden");
+    it.judge.allows("bob", get_path("/"));
+    for path in ["/", "/ui/page.js", "/ui/style.css"] {
+        let answer = it.with(path, &[BROWSER, ("authorization", "Bearer bob-token")]).await;
+        assert_eq!(answer.code, StatusCode::OK, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_user_name_is_no_markup() {
+    let it = Controlled::start().await;
+    it.judge.knows("odd-token", "<img src=x>", &[]);
+    let answer = it.with("/", &[BROWSER, ("authorization", "Bearer odd-token")]).await;
+    assert!(answer.text.contains("&lt;img src=x&gt;"), "{}", answer.text);
+    assert!(!answer.text.contains("<img"), "{}", answer.text);
+}
+
+#[tokio::test]
+async fn figures_are_for_those_who_may_list_or_read_metrics() {
+    let it = Controlled::start().await;
+    it.judge.allows("bob", json!({"verb": "list", "version": "v1", "resource": "pods"}));
+    it.get("bob-token", "/api/v1/pods").await.items();
+    let ids = |told: &Value| {
+        let all = told["collections"].as_array().unwrap().iter();
+        all.map(|it| (it["id"].clone(), it["figures"].is_object())).collect::<Vec<_>>()
+    };
+    let none = it.get("alice-token", "/ui/collections").await.json();
+    assert_eq!((ids(&none), &none["totals"]), (vec![], &Value::Null));
+    assert_eq!(none["user"], "alice");
+    let own = it.get("bob-token", "/ui/collections").await.json();
+    assert_eq!(ids(&own), [(json!("pods.v1"), true)]);
+    // In one namespace alone: which there are, but no figures, as those count all.
+    it.judge.allows("alice", list_pods("shop"));
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(11)).await;
+    let named = it.get("alice-token", "/ui/collections?namespace=shop").await.json();
+    assert_eq!(ids(&named), [(json!("pods.v1"), false)]);
+    it.judge.knows("ops-token", "ops", &[]);
+    it.judge.allows("ops", get_path("/metrics"));
+    let all = it.get("ops-token", "/ui/collections").await.json();
+    assert_eq!(ids(&all), [(json!("pods.v1"), true)]);
+    assert!(all["totals"].is_object());
+}
+
+#[tokio::test]
+async fn changes_are_reviewed_as_the_watches_that_they_are() {
+    let it = Controlled::start().await;
+    for query in ["resource=pods", "resource=pods&namespace=shop", "resource=pods&namespace=shop&name=web-0"] {
+        let refused = it.get("alice-token", &format!("/ui/changes?{query}")).await;
+        assert!(refused.refusal(403, "Forbidden").contains("cannot watch resource"), "{query}");
+    }
+    // Whether there is such a thing is not said either.
+    it.get("alice-token", "/ui/changes?resource=nope").await.refusal(403, "Forbidden");
+    assert!(it.server.requests().resource("pods").is_empty(), "nothing was started");
+    let asked = it.judge.accesses();
+    assert_eq!(asked[1]["resourceAttributes"], watch_pods("shop"));
+    let named = json!({"verb": "watch", "version": "v1", "resource": "pods", "namespace": "shop",
+        "name": "web-0", "fieldSelector": {"requirements":
+            [{"key": "metadata.name", "operator": "In", "values": ["web-0"]}]}});
+    assert_eq!(asked[2]["resourceAttributes"], named);
+
+    it.judge.allows("bob", watch_pods("shop"));
+    it.judge.allows("bob", list_pods("shop"));
+    it.get("bob-token", "/api/v1/namespaces/shop/pods").await.items();
+    // All that is held, as far as it may be watched: in all namespaces that is nothing.
+    let all = it.get("bob-token", "/ui/changes?follow=false").await;
+    assert!(all.text.contains(r#""resources":[]"#), "{}", all.text);
+    let own = it.get("bob-token", "/ui/changes?follow=false&namespace=shop").await;
+    assert!(own.text.contains(r#""id":"pods.v1""#), "{}", own.text);
+}
+
+#[tokio::test(start_paused = true)]
+async fn changes_end_when_the_permission_is_taken_away() {
+    let it = Controlled::start().await;
+    it.judge.allows("alice", watch_pods("shop"));
+    let mut lines = it.changes("resource=pods&namespace=shop").await;
+    it.judge.forbids("alice", &watch_pods("shop"));
+    let refused = lines.next("refused").await;
+    assert_eq!((&refused["resource"], &refused["code"]), (&json!("pods.v1"), &json!(403)));
+    assert!(lines.line().await.is_none(), "it goes on");
+}
+
+#[tokio::test]
+async fn changes_count_as_watches_of_their_user() {
+    let it = Controlled::start().await;
+    it.judge.allows("alice", watch_pods("shop"));
+    let options = Options { max_watches_per_user: 1, ..Options::default() };
+    let endpoint = Endpoint::new(it.judge.client(&it.server), options);
+    let it = Controlled { endpoint, ..it };
+    let first = it.changes("resource=pods&namespace=shop").await;
+    let more = it.get("alice-token", "/ui/changes?resource=pods&namespace=shop").await;
+    more.refusal(429, "TooManyRequests");
+    drop(first);
+    drop(it.changes("resource=pods&namespace=shop").await);
+}
+
+#[tokio::test]
+async fn changes_are_audited_as_watches() {
+    let it = Controlled::start().await;
+    it.judge.allows("alice", watch_pods("shop"));
+    let (writer, reader) = tokio::io::duplex(4096);
+    let Controlled { server, judge, endpoint } = it;
+    let it = Controlled { server, judge, endpoint: endpoint.with_audit_log(writer) };
+    drop(it.changes("resource=pods&namespace=shop").await);
+    it.get("alice-token", "/ui/changes?resource=pods").await.refusal(403, "Forbidden");
+    let mut lines = BufReader::new(reader).lines();
+    let mut next = async || -> Value {
+        serde_json::from_str(&lines.next_line().await.unwrap().unwrap()).unwrap()
+    };
+    let event = next().await;
+    assert_eq!((&event["verb"], &event["user"]["username"]), (&json!("watch"), &json!("alice")));
+    let about = json!({"resource": "pods", "apiVersion": "v1", "namespace": "shop"});
+    assert_eq!(event["objectRef"], about);
+    let refused = next().await;
+    assert_eq!(refused["responseStatus"]["code"], 403);
+    assert_eq!(refused["requestURI"], "/ui/changes?resource=pods");
+}
+
+#[tokio::test]
+async fn an_exposed_address_without_tls_says_so_in_a_browser() {
+    let it = Controlled::start().await;
+    let mut asked = request(Method::GET, "localhost", "/");
+    asked.headers_mut().insert("accept", BROWSER.1.parse().unwrap());
+    let response = it.endpoint.routes(Access::Refused).oneshot(asked).await.unwrap();
+    assert_eq!(response.status(), StatusCode::FORBIDDEN);
+    let text = response.into_body().collect().await.unwrap().to_bytes();
+    let text = String::from_utf8(text.to_vec()).unwrap();
+    assert!(text.starts_with("<!doctype html>") && text.contains("--tls-cert-file"), "{text}");
+}

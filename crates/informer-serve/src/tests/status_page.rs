@@ -1,0 +1,292 @@
+//! The status page, and what it reads.
+
+use axum::body::BodyDataStream;
+use futures_util::StreamExt;
+use http::HeaderMap;
+
+use super::*;
+
+/// A stream of changes, line by line.
+pub(super) struct Lines {
+    body: BodyDataStream,
+    text: String,
+}
+
+impl Lines {
+    pub(super) fn of(body: Body) -> Self {
+        Self { body: body.into_data_stream(), text: String::new() }
+    }
+
+    async fn open(endpoint: &Endpoint, query: &str) -> Self {
+        let asked = request(Method::GET, "localhost", &format!("/ui/changes?{query}"));
+        let response = endpoint.router().oneshot(asked).await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK, "{query}");
+        Self::of(response.into_body())
+    }
+
+    /// The next line; `None` at the end.
+    pub(super) async fn line(&mut self) -> Option<Value> {
+        while !self.text.contains('\n') {
+            self.text.push_str(std::str::from_utf8(&self.body.next().await?.unwrap()).unwrap());
+        }
+        let (line, rest) = self.text.split_once('\n').unwrap();
+        let line = serde_json::from_str(line).unwrap();
+        self.text = rest.to_owned();
+        Some(line)
+    }
+
+    /// The next line of a type.
+    pub(super) async fn next(&mut self, wanted: &str) -> Value {
+        loop {
+            let line = self.line().await.unwrap_or_else(|| panic!("no {wanted} came"));
+            if line["type"] == wanted {
+                return line;
+            }
+        }
+    }
+
+    /// Resource, verb, and name of the next change.
+    async fn change(&mut self) -> (String, String, String) {
+        let line = self.next("change").await;
+        let text = |name: &str| line[name].as_str().unwrap().to_owned();
+        (text("resource"), text("verb"), text("name"))
+    }
+}
+
+async fn from_browser(endpoint: &Endpoint, path: &str) -> Answer {
+    let mut asked = request(Method::GET, "localhost", path);
+    let accept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+    asked.headers_mut().insert("accept", accept.parse().unwrap());
+    ask(endpoint, asked).await
+}
+
+/// The parts of the content security policy.
+fn policy(headers: &HeaderMap) -> Vec<&str> {
+    let policy = headers["content-security-policy"].to_str().unwrap();
+    policy.split(';').map(str::trim).collect()
+}
+
+#[tokio::test]
+async fn browsers_get_the_page_and_others_what_they_got() {
+    let server = server().await;
+    let endpoint = endpoint(&server, Options::default());
+    let page = from_browser(&endpoint, "/").await;
+    assert_eq!(page.code, StatusCode::OK);
+    assert_eq!(page.headers["content-type"], "text/html; charset=utf-8");
+    assert!(page.text.starts_with("<!doctype html>"));
+    let help = get(&endpoint, "/").await;
+    assert!(help.text.contains("/{group}/{version}/{resource}"), "{}", help.text);
+    assert_eq!(help.headers["content-type"], "text/plain; charset=utf-8");
+    for (path, content_type) in [
+        ("/", "text/html; charset=utf-8"),
+        ("/ui/page.js", "text/javascript; charset=utf-8"),
+        ("/ui/style.css", "text/css; charset=utf-8"),
+    ] {
+        let part = from_browser(&endpoint, path).await;
+        assert_eq!(part.headers["content-type"], content_type, "{path}");
+        assert_eq!(part.headers["x-content-type-options"], "nosniff", "{path}");
+        assert_eq!(part.headers["referrer-policy"], "no-referrer", "{path}");
+        assert_eq!(part.headers["cache-control"], "no-store", "{path}");
+        let policy = policy(&part.headers);
+        for rule in [
+            "default-src 'none'",
+            "script-src 'self'",
+            "frame-ancestors 'none'",
+            "form-action 'none'",
+            "base-uri 'none'",
+        ] {
+            assert!(policy.contains(&rule), "{path}: {rule}: {policy:?}");
+        }
+        assert!(!policy.iter().any(|it| it.contains("unsafe")), "{policy:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_page_has_no_markup_from_elsewhere_and_makes_none() {
+    let server = server().await;
+    let endpoint = endpoint(&server, Options::default());
+    let page = from_browser(&endpoint, "/").await.text;
+    for part in [" style=", "<style", " onclick", "http://", "https://", "//cdn"] {
+        let page = page.replace("http://www.w3.org/2000/svg", "");
+        assert!(!page.contains(part), "{part}");
+    }
+    assert_eq!(page.matches("<script").count(), 1, "the one with a source");
+    let script = get(&endpoint, "/ui/page.js").await.text;
+    for way in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function("] {
+        assert!(!script.contains(way), "{way}");
+    }
+    for way in ["localStorage", "sessionStorage", "document.cookie", "indexedDB"] {
+        assert!(!script.contains(way), "{way}");
+    }
+}
+
+#[tokio::test]
+async fn collections_are_told_in_figures() {
+    let server = server().await;
+    let endpoint = endpoint(&server, Options::default());
+    assert_eq!(get(&endpoint, "/ui/collections").await.json()["collections"], json!([]));
+    get(&endpoint, "/api/v1/pods").await.items();
+    get(&endpoint, "/pods").await.items();
+    let told = get(&endpoint, "/ui/collections").await;
+    assert_eq!(told.headers["cache-control"], "no-store");
+    let told = told.json();
+    let pods = &told["collections"][0];
+    assert_eq!((&pods["id"], &pods["kind"]), (&json!("pods.v1"), &json!("Pod")));
+    let figures = &pods["figures"];
+    assert_eq!((&figures["objects"], &figures["hits"]), (&json!(4), &json!(2)));
+    assert_eq!((&figures["synced"], &figures["watchers"]), (&json!(true), &json!(0)));
+    assert!(figures["bytes"].as_u64().unwrap() > 400, "{figures}");
+    assert!(figures["staleness"].as_f64().is_some() && figures["state"]["state"].is_string());
+}
+
+#[tokio::test]
+async fn failures_come_with_what_to_do() {
+    let server = server().await;
+    server.auth().add_token("weak", "weak");
+    server.auth().deny_all("weak", "nodes");
+    let client = server.client_for("weak").unwrap();
+    let endpoint = Endpoint::new(client, Options::default());
+    get(&endpoint, "/api/v1/pods").await.items();
+    assert_eq!(get(&endpoint, "/api/v1/nodes").await.code, StatusCode::FORBIDDEN);
+    let told = get(&endpoint, "/ui/collections").await.json();
+    assert_eq!(told["forwarded"][0]["id"], "nodes.v1", "{told}");
+    assert!(told["forwarded"][0]["why"].as_str().unwrap().contains("forbidden"), "{told}");
+}
+
+#[tokio::test]
+async fn changes_are_told_field_by_field() {
+    let server = server().await;
+    let endpoint = endpoint(&server, Options::default());
+    let mut lines = Lines::open(&endpoint, "resource=pods").await;
+    let hello = lines.line().await.unwrap();
+    assert_eq!((&hello["type"], &hello["resources"][0]["id"]), (&json!("hello"), &json!("pods.v1")));
+    let cluster = server.cluster();
+    let patch = json!({"spec": {"containers": [{"name": "main", "image": "j"}]}});
+    cluster.patch("pods", "shop", "web-0", &patch).unwrap();
+    let change = lines.next("change").await;
+    assert_eq!(
+        change["diff"]["changes"],
+        json!([{"op": "changed", "path": "spec.containers[main].image",
+            "old": {"value": "i"}, "new": {"value": "j"}}])
+    );
+    assert_eq!((&change["namespace"], &change["name"]), (&json!("shop"), &json!("web-0")));
+    assert!(change["time"].as_str().unwrap().ends_with('Z'), "{change}");
+    cluster.delete("pods", "shop", "web-0").unwrap();
+    assert_eq!(lines.change().await.1, "deleted");
+    cluster.create(&pod("shop", "web-2", "web", "node-1")).unwrap();
+    assert_eq!(lines.change().await.1, "added");
+}
+
+#[tokio::test]
+async fn the_values_of_secrets_are_not_told() {
+    let server = server().await;
+    let options = Options { allow: vec!["secrets".to_owned()], ..Options::default() };
+    let endpoint = endpoint(&server, options);
+    let mut lines = Lines::open(&endpoint, "resource=secrets").await;
+    lines.next("at").await;
+    let patch = json!({"data": {"password": "c3dvcmRmaXNo"}});
+    server.cluster().patch("secrets", "shop", "s", &patch).unwrap();
+    let text = lines.next("change").await.to_string();
+    assert!(text.contains("data.password") && text.contains("hiddenBytes"), "{text}");
+    for value in ["c3dvcmRmaXNo", "aHVudGVyMg==", "swordfish", "hunter2"] {
+        assert!(!text.contains(value), "{text}");
+    }
+    // And they are not allowed unless named.
+    let careful = self::endpoint(&server, Options::default());
+    let refused = get(&careful, "/ui/changes?resource=secrets").await;
+    assert!(refused.refusal(403, "Forbidden").contains("--allow secrets"));
+}
+
+#[tokio::test]
+async fn a_selection_is_told_what_is_selected_and_nothing_else() {
+    let server = server().await;
+    let endpoint = endpoint(&server, Options::default());
+    let query = "resource=pods&namespace=shop&labelSelector=app%3Dweb";
+    let mut lines = Lines::open(&endpoint, query).await;
+    lines.next("at").await;
+    let relabel = |name: &str, app: &str, node: &str| {
+        let patch = json!({"metadata": {"labels": {"app": app}}, "spec": {"nodeName": node}});
+        server.cluster().patch("pods", "shop", name, &patch).unwrap();
+    };
+    server.cluster().delete("pods", "web", "web-0").unwrap();
+    relabel("cart-0", "cart", "elsewhere");
+    // What enters does not show what it was, and what leaves not what it is.
+    relabel("cart-0", "web", "node-1");
+    let entered = lines.next("change").await;
+    assert_eq!((&entered["verb"], &entered["name"]), (&json!("added"), &json!("cart-0")));
+    assert_eq!(entered["diff"]["changes"], json!([]));
+    relabel("web-0", "secret-app", "secret-node");
+    let left = lines.next("change").await;
+    assert_eq!((&left["verb"], &left["name"]), (&json!("deleted"), &json!("web-0")));
+    assert!(!left.to_string().contains("secret"), "{left}");
+
+    let one = "resource=pods&namespace=shop&name=web-1&last=10&follow=false";
+    relabel("web-1", "web", "node-3");
+    assert_eq!(lines.change().await.2, "web-1");
+    let answer = get(&endpoint, &format!("/ui/changes?{one}")).await;
+    assert_eq!(answer.text.matches(r#""type":"change""#).count(), 1, "{}", answer.text);
+}
+
+#[tokio::test]
+async fn a_reader_that_comes_back_misses_nothing_or_is_told_so() {
+    let server = server().await;
+    let endpoint = endpoint(&server, Options { log_bytes: 4096, ..Options::default() });
+    let mut lines = Lines::open(&endpoint, "resource=pods").await;
+    let at = lines.next("at").await["versions"]["pods.v1"].as_str().unwrap().to_owned();
+    drop(lines);
+    let cluster = server.cluster();
+    cluster.delete("pods", "shop", "web-0").unwrap();
+    let again = format!("resource=pods&after=pods.v1@{at}");
+    let mut lines = Lines::open(&endpoint, &again).await;
+    assert_eq!(lines.change().await.1, "deleted");
+    for number in 0..100 {
+        cluster.create(&pod("shop", &format!("more-{number}"), "web", "node-1")).unwrap();
+    }
+    // One reader after the other: the log has what both have seen.
+    for _ in 0..100 {
+        assert_eq!(lines.change().await.1, "added");
+    }
+    let mut late = Lines::open(&endpoint, &again).await;
+    late.next("gap").await;
+    cluster.delete("pods", "shop", "more-7").unwrap();
+    assert_eq!(late.change().await, ("pods.v1".into(), "deleted".into(), "more-7".into()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_that_is_held_is_told_also_what_is_held_later() {
+    let server = server().await;
+    let endpoint = unhurried(&server, Options::default());
+    get(&endpoint, "/api/v1/pods").await.items();
+    let mut lines = Lines::open(&endpoint, "last=5").await;
+    lines.next("at").await;
+    get(&endpoint, "/apis/apps/v1/deployments").await.items();
+    loop {
+        let at = lines.next("at").await;
+        if at["versions"].as_object().unwrap().len() == 2 {
+            break;
+        }
+    }
+    server.cluster().delete("deployments.apps", "kube-system", "coredns").unwrap();
+    assert_eq!(lines.change().await.0, "deployments.v1.apps");
+    endpoint.shutdown().await;
+    while lines.line().await.is_some() {}
+}
+
+#[tokio::test]
+async fn what_cannot_be_told_is_refused() {
+    let server = server().await;
+    let options = Options { namespace: Some("shop".to_owned()), ..Options::default() };
+    let endpoint = endpoint(&server, options);
+    for (query, code, message) in [
+        ("resource=nope", 404, "nope"),
+        ("resource=pods&namespace=web", 403, "holds namespace shop only"),
+        ("resource=nodes&namespace=shop", 400, "do not live in namespaces"),
+        ("resource=pods&labelSelector=a in (", 400, "selector"),
+        ("name=x", 400, "name one resource"),
+    ] {
+        let answer = get(&endpoint, &format!("/ui/changes?{query}")).await;
+        assert_eq!(answer.code.as_u16(), code, "{query}: {}", answer.text);
+        assert!(answer.text.contains(message), "{query}: {}", answer.text);
+    }
+    assert_eq!(get(&endpoint, "/ui/nope").await.code, StatusCode::NOT_FOUND);
+}
