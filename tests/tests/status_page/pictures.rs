@@ -11,6 +11,8 @@ use crate::served::Served;
 
 const WRITE: &str = "INFORMER_WRITE_PICTURES";
 const MAX_BYTES: usize = 150_000;
+/// Small enough to be read in a document.
+const DESK: Look = Look { width: 1180, height: 660, theme: "light" };
 
 /// Puts what differs from run to run in its place: times, and rates. The policy allows no inline
 /// style, but what a test does.
@@ -34,6 +36,7 @@ async fn it_looks_as_it_should_in_both_themes_and_on_a_phone() -> anyhow::Result
         life.step()?;
     }
     let served = Served::start(server.client()?, 0).await?;
+    page.look(DESK).await?;
     page.open(&served.url()).await?;
     page.until("changes.versions.size === 3").await?;
     for _ in 0..40 {
@@ -45,7 +48,7 @@ async fn it_looks_as_it_should_in_both_themes_and_on_a_phone() -> anyhow::Result
 
     page.press("p").await?;
     take(&mut page, "status-page-light").await?;
-    page.look(Look::DESK.dark()).await?;
+    page.look(DESK.dark()).await?;
     page.eval("state.picked = null; const it = selected().reverse().find((it) => it.kind === 'Deployment' && it.verb === 'updated'); open(it); true").await?;
     page.until("document.querySelector('#history .change')").await?;
     take(&mut page, "status-page-dark").await?;
@@ -53,7 +56,7 @@ async fn it_looks_as_it_should_in_both_themes_and_on_a_phone() -> anyhow::Result
     page.look(Look::PHONE).await?;
     page.until("document.querySelector('#list .part')").await?;
     take(&mut page, "status-page-phone").await?;
-    page.look(Look::DESK).await?;
+    page.look(DESK).await?;
     page.open(&format!("{}#view=objects&kind=pods", served.url())).await?;
     page.until("document.querySelector('#list .object')").await?;
     page.press("j").await?;
