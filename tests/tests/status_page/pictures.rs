@@ -25,6 +25,7 @@ const STILL: &str = "
     document.querySelectorAll('#rows td:nth-child(8)').forEach((it) => { it.textContent = '12'; });
     document.querySelector('#total-hits').textContent = '36';
     [...document.querySelectorAll('#yaml span')].filter((it) => /^\"[0-9a-f-]{36}\"$/.test(it.textContent)).forEach((it) => { it.textContent = '\"5f0b…\"'; });
+    [...document.querySelectorAll('#yaml span')].filter((it) => /^\"20..-..-..T/.test(it.textContent)).forEach((it) => { it.textContent = '\"2026-01-01T12:00:00Z\"'; });
     true";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -43,16 +44,17 @@ async fn it_looks_as_it_should_in_both_themes_and_on_a_phone() -> anyhow::Result
         life.step()?;
     }
     page.until("changes.all.length >= 40").await?;
-    // Polled once more, so that figures are of now.
-    page.until("[...state.held.values()].every((it) => it.figures.watchers > 0)").await?;
+    // Figures are polled.
+    let pods = server.cluster().count("pods");
+    page.until(&format!("state.held.get('pods.v1').figures.objects === {pods}")).await?;
 
-    page.press("p").await?;
     take(&mut page, "status-page-light").await?;
     page.look(DESK.dark()).await?;
     page.eval("state.picked = null; const it = selected().reverse().find((it) => it.kind === 'Deployment' && it.verb === 'updated'); open(it); true").await?;
     page.until("document.querySelector('#history .change')").await?;
     take(&mut page, "status-page-dark").await?;
     page.press("Escape").await?;
+    page.eval("document.activeElement.blur()").await?;
     page.look(Look::PHONE).await?;
     page.until("document.querySelector('#list .part')").await?;
     take(&mut page, "status-page-phone").await?;

@@ -12,7 +12,6 @@ mod feed;
 mod line;
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -23,11 +22,12 @@ use futures_util::stream::{self, FuturesUnordered};
 use futures_util::{FutureExt, StreamExt};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, X_CONTENT_TYPE_OPTIONS};
 use informer::Resource;
+use jiff::Timestamp;
 use k8s_serve::Status;
 use serde_json::json;
 use tokio::time::Instant;
 
-use self::feed::{Feed, Told};
+use self::feed::{Event, Feed, Taken, Told};
 use super::query::ChangesQuery;
 use crate::access::{Asker, Attributes, Permission, Refused};
 use crate::audit::About;
@@ -231,21 +231,18 @@ impl Changes {
         Ok(told)
     }
 
-    /// Writes what was known when feeds were opened, in the order of time.
+    /// Writes what was known when feeds were opened.
     fn tell(&mut self, out: &mut Vec<u8>, told: Vec<Told>) {
         let mut last = Vec::new();
         for Told { resource, has_gap, changes } in told {
             if has_gap {
                 line::write(out, &line::gap(&resource));
             }
-            let resource = Arc::new(resource);
-            last.extend(changes.into_iter().map(|it| (Arc::clone(&resource), it)));
+            last.extend(changes.into_iter().map(|it| (resource.clone(), it)));
         }
-        last.sort_by_key(|(_, (_, logged))| line::received(logged.change()));
+        last.sort_by_key(received);
         let skipped = last.len().saturating_sub(self.query.last);
-        for (resource, (event, logged)) in &last[skipped..] {
-            line::change(out, resource, *event, logged, true);
-        }
+        write_in_order(out, last.split_off(skipped), true);
         self.write_at(out);
     }
 
@@ -319,24 +316,31 @@ impl Changes {
         }
     }
 
-    /// Takes what there is, each feed in turn.
+    /// Takes what there is, each feed in turn, and writes it in the order of time.
     fn take(&mut self, out: &mut Vec<u8>) {
-        let (mut taken, count) = (0, self.feeds.len());
-        let mut ended = Vec::new();
+        let count = self.feeds.len();
+        let (mut changes, mut ended, mut has_gap) = (Vec::new(), Vec::new(), false);
         for step in 0..count {
-            if taken >= MOST_AT_ONCE {
+            if changes.len() >= MOST_AT_ONCE {
                 break;
             }
-            let at = (self.turn + step) % count;
-            match self.feeds[at].take(out) {
-                Some(changes) => taken += changes,
-                None => ended.push(self.feeds[at].resource.clone()),
+            let feed = &mut self.feeds[(self.turn + step) % count];
+            match feed.take() {
+                Taken::Changes(events) => {
+                    changes.extend(events.into_iter().map(|it| (feed.resource.clone(), it)));
+                }
+                Taken::Gap => {
+                    has_gap = true;
+                    line::write(out, &line::gap(&feed.resource));
+                }
+                Taken::End => ended.push(feed.resource.clone()),
             }
         }
         self.turn = self.turn.wrapping_add(1);
         // Another collection may take its place.
         self.feeds.retain(|it| !ended.contains(&it.resource));
-        if taken > 0 {
+        if !changes.is_empty() || has_gap {
+            write_in_order(out, changes, false);
             self.write_at(out);
         }
     }
@@ -349,6 +353,22 @@ impl Changes {
         });
         let versions: serde_json::Map<_, _> = versions.collect();
         line::write(out, &json!({"type": "at", "versions": versions}));
+    }
+}
+
+/// A change of a resource.
+type OfResource = (Resource, Event);
+
+fn received((_, (_, logged)): &OfResource) -> Option<Timestamp> {
+    line::received(logged.change())
+}
+
+/// Writes changes of several resources in the order in which they came.
+fn write_in_order(out: &mut Vec<u8>, mut changes: Vec<OfResource>, is_past: bool) {
+    // Those of one resource keep theirs.
+    changes.sort_by_key(received);
+    for (resource, (event, logged)) in &changes {
+        line::change(out, resource, *event, logged, is_past);
     }
 }
 

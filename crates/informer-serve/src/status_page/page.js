@@ -68,6 +68,7 @@ const filters = { kind: '', namespace: '', labels: '' };
 const problems = new Map();
 function problem(of, message, kind) {
   if (message) problems.set(of, { message, kind: kind || 'warn' }); else problems.delete(of);
+  later(false);
   const first = problems.get('poll') || problems.get('changes') || problems.get('objects');
   const notice = by('notice');
   notice.hidden = !first;
@@ -79,6 +80,7 @@ function problem(of, message, kind) {
 function connection(now, text) {
   const node = by('connection');
   if (node.dataset.state !== now) node.dataset.state = now;
+  document.body.classList.toggle('lost', now === 'lost');
   if (by('connection-text').textContent !== text) by('connection-text').textContent = text;
 }
 function advice(status, message) {
@@ -420,6 +422,8 @@ function empty() {
     else if (objects.loading) [title, text] = ['Listing…', ''];
     else if (objects.failed) [title, text] = ['These objects cannot be listed', objects.failed];
     else [title, text] = ['No such objects', 'None fits the namespace, labels and text. Esc clears the text.'];
+  } else if (problems.has('changes')) {
+    [title, text] = ['No changes can be followed', problems.get('changes').message];
   } else if (changes.all.length && (state.text || !state.noise)) {
     [title, text] = ['No change fits', state.text ? 'Esc clears the text.' : 'Only noise so far: heartbeats, versions. Press n to see it.'];
   } else {
@@ -1007,7 +1011,9 @@ for (const tab of [by('tab-history'), by('tab-yaml')]) {
   });
 }
 for (const button of document.querySelectorAll('button[data-view]')) button.addEventListener('click', () => show(button.dataset.view));
-narrow.addEventListener('change', () => { shownRows.clear(); objects.dirty = true; if (!narrow.matches && state.view === 'collections') show('changes'); later(true); });
+const hint = () => { by('text').placeholder = narrow.matches ? 'any' : 'press /'; };
+hint();
+narrow.addEventListener('change', () => { hint(); shownRows.clear(); objects.dirty = true; if (!narrow.matches && state.view === 'collections') show('changes'); later(true); });
 
 recall();
 openChanges();

@@ -30,7 +30,19 @@ pub(super) struct Told {
     pub(super) resource: Resource,
     /// Whether changes are missing before.
     pub(super) has_gap: bool,
-    pub(super) changes: Vec<(EventType, Arc<Logged<Cached>>)>,
+    pub(super) changes: Vec<Event>,
+}
+
+/// What a change is to the reader, and the change.
+pub(super) type Event = (EventType, Arc<Logged<Cached>>);
+
+/// What is taken of a feed at once.
+pub(super) enum Taken {
+    Changes(Vec<Event>),
+    /// Changes were missed.
+    Gap,
+    /// Nothing more comes.
+    End,
 }
 
 impl Feed {
@@ -75,23 +87,20 @@ impl Feed {
         self.watcher.ready().await;
     }
 
-    /// Writes what there is, and returns how many changes that were; `None` at the end.
-    pub(super) fn take(&mut self, out: &mut Vec<u8>) -> Option<usize> {
+    /// What there is.
+    pub(super) fn take(&mut self) -> Taken {
         match self.watcher.take() {
-            Ok(events) => {
-                for (event, logged) in &events.changes {
-                    line::change(out, &self.resource, *event, logged, false);
-                }
-                Some(events.changes.len())
-            }
+            Ok(events) => Taken::Changes(events.changes),
             Err(Ended::Expired(_)) => {
-                line::write(out, &line::gap(&self.resource));
                 let watch_cache = &self.collection.history.watch_cache;
-                self.watcher = now(watch_cache, watch_cache.version(), &self.interest).ok()?;
+                let Ok(watcher) = now(watch_cache, watch_cache.version(), &self.interest) else {
+                    return Taken::End;
+                };
+                self.watcher = watcher;
                 self.told = None;
-                Some(1)
+                Taken::Gap
             }
-            Err(Ended::Closed) => None,
+            Err(Ended::Closed) => Taken::End,
         }
     }
 

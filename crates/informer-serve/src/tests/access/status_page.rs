@@ -95,7 +95,9 @@ async fn figures_are_for_those_who_may_list_or_read_metrics() {
 #[tokio::test]
 async fn changes_are_reviewed_as_the_watches_that_they_are() {
     let it = Controlled::start().await;
-    for query in ["resource=pods", "resource=pods&namespace=shop", "resource=pods&namespace=shop&name=web-0"] {
+    for query in
+        ["resource=pods", "resource=pods&namespace=shop", "resource=pods&namespace=shop&name=web-0"]
+    {
         let refused = it.get("alice-token", &format!("/ui/changes?{query}")).await;
         assert!(refused.refusal(403, "Forbidden").contains("cannot watch resource"), "{query}");
     }
