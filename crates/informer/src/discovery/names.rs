@@ -6,6 +6,10 @@ use crate::Resource;
 /// How many similar names an error tells.
 pub(super) const MAX_SUGGESTIONS: usize = 3;
 
+/// The longest name, in bytes, that others are compared with: the time that it takes grows with the
+/// length, and no resource has a longer name.
+const MAX_COMPARED: usize = 63;
+
 /// The resource that `arg` means. A dot after the name may start a version and a group or a group
 /// alone; the former is tried first.
 pub(super) fn find<'a>(resources: &'a [ApiResourceInfo], arg: &str) -> Option<&'a ApiResourceInfo> {
@@ -25,14 +29,16 @@ pub(super) fn similar<'a>(
     resources: &'a [ApiResourceInfo],
     asked: &str,
 ) -> Vec<&'a ApiResourceInfo> {
-    let asked = asked.trim().to_lowercase();
-    let name = asked.split('.').next().unwrap_or_default();
+    let name = asked.trim().split('.').next().unwrap_or_default();
+    if name.len() > MAX_COMPARED {
+        return Vec::new();
+    }
+    let name = &*name.to_lowercase();
     let allowed = (name.chars().count() / 3).max(1);
     let mut similar: Vec<(usize, &ApiResourceInfo)> = resources
         .iter()
         .filter(|it| it.preferred)
-        .map(|it| (distance_to(it, name), it))
-        .filter(|(distance, _)| *distance <= allowed)
+        .filter_map(|it| Some((distance_to(it, name, allowed)?, it)))
         .collect();
     // Stable: among equally similar ones the server's order stays.
     similar.sort_by_key(|(distance, _)| *distance);
@@ -58,8 +64,13 @@ fn has_full_name(info: &ApiResourceInfo, name: &str) -> bool {
         || info.resource.kind.to_lowercase() == name
 }
 
-fn distance_to(info: &ApiResourceInfo, name: &str) -> usize {
-    distance(&info.resource.plural, name).min(distance(&info.singular, name))
+/// The distance to the more similar of a resource's names, if it is within what is allowed.
+fn distance_to(info: &ApiResourceInfo, name: &str, allowed: usize) -> Option<usize> {
+    let length = name.chars().count();
+    let names = [&info.resource.plural, &info.singular].into_iter();
+    // No distance is below the difference of the lengths.
+    let near = names.filter(|it| it.chars().count().abs_diff(length) <= allowed);
+    near.map(|it| distance(it, name)).min().filter(|it| *it <= allowed)
 }
 
 /// How many characters must be inserted, left out, replaced or swapped with their neighbour to make
@@ -87,7 +98,31 @@ fn distance(left: &str, right: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::distance;
+    use super::{MAX_COMPARED, distance, similar};
+    use crate::Resource;
+    use crate::discovery::ApiResourceInfo;
+
+    #[test]
+    fn names_longer_than_any_resource_has_are_not_compared() {
+        let named = |name: String| ApiResourceInfo {
+            resource: Resource {
+                group: String::new(),
+                version: "v1".into(),
+                plural: name.clone(),
+                kind: name.clone(),
+                namespaced: true,
+            },
+            singular: name,
+            short_names: Vec::new(),
+            categories: Vec::new(),
+            verbs: Vec::new(),
+            preferred: true,
+        };
+        let resources = [named("a".repeat(MAX_COMPARED))];
+        assert_eq!(similar(&resources, &"a".repeat(MAX_COMPARED)).len(), 1);
+        assert_eq!(similar(&resources, &"a".repeat(MAX_COMPARED - 1)).len(), 1);
+        assert!(similar(&resources, &"a".repeat(MAX_COMPARED + 1)).is_empty());
+    }
 
     #[test]
     fn distances_count_single_mistakes() {
