@@ -21,6 +21,8 @@ const REFRESH_AFTER: Duration = Duration::from_secs(2);
 const REFRESH_AFTER_MAX: Duration = Duration::from_secs(60);
 /// How many unknown names have a wait of their own.
 const MAX_UNKNOWN: usize = 256;
+/// The longest name that is looked for by asking the server again.
+const MAX_NAME: usize = 253;
 /// How long discovery may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
 const EVERYTHING: &str = "*";
@@ -157,6 +159,10 @@ impl Catalog {
         let loaded = self.loaded().await?;
         let found = find(&loaded.discovery).cloned();
         let Err(unknown) = &found else { return Ok((found, loaded)) };
+        // Nothing is remembered under a longer name, and no resource has one.
+        if unknown.asked.len() > MAX_NAME {
+            return Ok((found, loaded));
+        }
         let is_fresh = loaded.at.elapsed() < REFRESH_AFTER;
         if is_fresh || self.unknown().get(&unknown.asked).is_some_and(Backoff::is_on) {
             return Ok((found, loaded));
