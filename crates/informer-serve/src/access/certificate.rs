@@ -22,8 +22,11 @@ use x509_parser::certificate::X509Certificate;
 
 use super::caller::{AUTHENTICATED, Identity};
 
-/// How long a certificate is believed before it is checked again.
+/// How long the result of a check holds, whether the certificate is believed or not.
 const LIFETIME: Duration = Duration::from_secs(10);
+
+/// How many certificates a chain may have: each is one more signature to verify.
+const MAX_CHAIN: usize = 10;
 
 const COMMON_NAME: Oid<'static> = oid!(2.5.4.3);
 const ORGANIZATION: Oid<'static> = oid!(2.5.4.10);
@@ -44,8 +47,8 @@ pub(crate) struct Peer(Arc<PeerState>);
 
 struct PeerState {
     chain: Vec<CertificateDer<'static>>,
-    /// Whose it was when it was checked last.
-    checked: Mutex<Option<(Instant, Arc<Identity>)>>,
+    /// The last check: when it was, and whose the certificate is, unless it was not believed.
+    checked: Mutex<Option<(Instant, Option<Arc<Identity>>)>>,
 }
 
 impl ClientCa {
@@ -84,16 +87,15 @@ impl ClientCa {
         if let Some((at, identity)) = &*checked
             && at.elapsed() < LIFETIME
         {
-            return Some(Arc::clone(identity));
+            return identity.clone();
         }
-        *checked = None;
-        let identity = Arc::new(self.check(&peer.0.chain, UnixTime::now())?);
-        *checked = Some((Instant::now(), Arc::clone(&identity)));
-        Some(identity)
+        let identity = self.check(&peer.0.chain, UnixTime::now()).map(Arc::new);
+        *checked = Some((Instant::now(), identity.clone()));
+        identity
     }
 
     fn check(&self, chain: &[CertificateDer<'static>], now: UnixTime) -> Option<Identity> {
-        let (own, issuers) = chain.split_first()?;
+        let (own, issuers) = chain.split_first().filter(|_| chain.len() <= MAX_CHAIN)?;
         self.0.verify_client_cert(own, issuers, now).ok()?;
         identity_of(own)
     }

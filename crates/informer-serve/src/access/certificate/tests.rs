@@ -97,6 +97,28 @@ fn only_valid_certificates_of_the_authorities_for_clients_are_believed() {
     assert_eq!(ca.identity(&Peer::new(&[signed_by_itself])), None);
 }
 
+#[test]
+fn chains_that_take_long_to_verify_are_not_believed() {
+    let authority = Authority::new();
+    let peer = authority.peer(&[(CN, "alice")], |_| {});
+    let chain = |certificates: usize| {
+        let issuers = std::iter::repeat_n(&authority.own, certificates - 1);
+        Peer::new(&Vec::from_iter(peer.0.chain.iter().chain(issuers).cloned()))
+    };
+    assert!(authority.ca().identity(&chain(MAX_CHAIN)).is_some());
+    assert_eq!(authority.ca().identity(&chain(MAX_CHAIN + 1)), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_certificate_that_was_not_believed_is_not_verified_again_for_ten_seconds() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let peer = authority.peer(&[(CN, "alice")], |_| {});
+    assert_eq!(other.ca().identity(&peer), None);
+    assert_eq!(authority.ca().identity(&peer), None, "as it was checked");
+    tokio::time::advance(LIFETIME).await;
+    assert!(authority.ca().identity(&peer).is_some());
+}
+
 #[tokio::test(start_paused = true)]
 async fn authorities_that_are_replaced_are_believed_for_ten_seconds_at_most() {
     let (old, new) = (Authority::new(), Authority::new());
