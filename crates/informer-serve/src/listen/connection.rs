@@ -27,6 +27,8 @@ use crate::audit::RemoteAddress;
 
 /// The largest head of a request, and what HTTP/1.1 buffers in each direction.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
+/// How many headers a request may have over HTTP/1.1: proxies send one for each group of a user.
+const MAX_HEADERS: usize = 1000;
 /// As in kube-apiserver.
 const MAX_STREAMS: u32 = 250;
 /// How much of an HTTP/2 stream is buffered for a client that does not open its window.
@@ -62,7 +64,8 @@ impl Server {
         http1
             .timer(TokioTimer::new())
             .header_read_timeout(limits.request_head)
-            .max_buf_size(MAX_HEAD_BYTES);
+            .max_buf_size(MAX_HEAD_BYTES)
+            .max_headers(MAX_HEADERS);
         Self { router, tls, limits, http1 }
     }
 
