@@ -108,7 +108,8 @@ async fn callers_read_what_the_api_server_allows_them_and_no_longer() -> anyhow:
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_that_may_not_review_answers_nobody_and_does_not_say_why() -> anyhow::Result<()> {
+async fn an_account_that_may_not_review_answers_nobody_and_does_not_say_why() -> anyhow::Result<()>
+{
     let Some(cluster) = RealCluster::start().await? else { return Ok(()) };
     let endpoint = serve(&cluster, &["--context", "viewer"]).await?;
     let caller = client_of(&cluster, "viewer", "", Some(endpoint.url())).await?;
@@ -208,8 +209,7 @@ async fn watches_end(
     ] {
         admin.request::<Value>(Request::delete(path).body(Vec::new())?).await?;
     }
-    let ended =
-        [(by_right, 403), (by_certificate, 403), (by_token, 401), (in_another_name, 403)];
+    let ended = [(by_right, 403), (by_certificate, 403), (by_token, 401), (in_another_name, 403)];
     stream::iter(ended.map(Ok))
         .try_for_each_concurrent(None, async |(watch, code)| {
             let body = timeout(WATCH_ENDS, watch).await.context("the watch goes on")???;

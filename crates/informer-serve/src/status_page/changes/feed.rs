@@ -5,7 +5,7 @@ use std::sync::Arc;
 use informer::Resource;
 use k8s_serve::watch_cache::{Ended, EventType, Interest, Logged, Watcher};
 
-use super::{No, line};
+use super::No;
 use crate::backend::Use;
 use crate::collection::Collection;
 use crate::object::Cached;
