@@ -245,17 +245,17 @@ async fn of_resource(
         && socket.is_none()
         && inner.writes.must_forward(&collection, REFRESH_DEADLINE)
     {
-        if *verb != Verb::List {
+        // The answer to a list that is passed on names a version.
+        let is_certified = matches!(asked.caller.credential, Credential::Certificate);
+        if *verb != Verb::List || is_certified {
             inner.writes.find_version(&collection, &inner.client);
         }
         return match pass_on(inner, asked, served).await {
-            Err(refusal) if matches!(asked.caller.credential, Credential::Certificate) => {
-                Err(Refusal {
-                    code: StatusCode::SERVICE_UNAVAILABLE,
-                    retry_after: Some(1),
-                    ..refusal
-                })
-            }
+            Err(refusal) if is_certified => Err(Refusal {
+                code: StatusCode::SERVICE_UNAVAILABLE,
+                retry_after: Some(1),
+                ..refusal
+            }),
             passed => passed,
         };
     }

@@ -176,31 +176,33 @@ async fn watches_end(
     token: &str,
 ) -> anyhow::Result<()> {
     let admin = cluster.client().await?;
-    let open_as = async |caller: &str, path: &str, other: &str| -> anyhow::Result<JoinHandle<_>> {
-        let client = client_of(cluster, caller, token, Some(endpoint.url())).await?;
-        let mut request = Request::get(format!("{path}?watch=1"));
-        if !other.is_empty() {
-            request = request.header("impersonate-user", other);
-        }
-        let request = request.body(kube::client::Body::empty())?;
-        let response = client.send(request).await?;
-        ensure!(response.status() == 200, "{caller} {path}: {}", response.status());
-        Ok(tokio::spawn(async move {
-            let body = response.into_body().collect().await.map(|it| it.to_bytes());
-            // Without the client the connection would end.
-            drop(client);
-            body
-        }))
-    };
-    let open = async |caller: &str, path: &str| open_as(caller, path, "").await;
+    let open_as =
+        async |caller: &str, path: &str, other: &[(&str, &str)]| -> anyhow::Result<JoinHandle<_>> {
+            let client = client_of(cluster, caller, token, Some(endpoint.url())).await?;
+            let mut request = Request::get(format!("{path}?watch=1"));
+            for (name, value) in other {
+                request = request.header(*name, *value);
+            }
+            let request = request.body(kube::client::Body::empty())?;
+            let response = client.send(request).await?;
+            ensure!(response.status() == 200, "{caller} {path}: {}", response.status());
+            Ok(tokio::spawn(async move {
+                let body = response.into_body().collect().await.map(|it| it.to_bytes());
+                // Without the client the connection would end.
+                drop(client);
+                body
+            }))
+        };
+    let open = async |caller: &str, path: &str| open_as(caller, path, &[]).await;
     let pods = "/api/v1/namespaces/default/pods";
     let mine = "/api/v1/namespaces/default/configmaps";
     let by_right = open("viewer", pods).await?;
     let by_certificate = open("certified", mine).await?;
     let by_token = open("reader", pods).await?;
-    let in_another_name = open_as("admin", pods, "viewer").await?;
+    let masters = [("impersonate-user", "other"), ("impersonate-group", "system:masters")];
+    let in_another_name = open_as("admin", pods, &[("impersonate-user", "viewer")]).await?;
     let stays = open("admin", pods).await?;
-    let stays_in_another_name = open_as("admin", pods, "admin").await?;
+    let stays_in_another_name = open_as("admin", pods, &masters).await?;
     let rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings";
     for path in [
         format!("{rbac}/viewer"),

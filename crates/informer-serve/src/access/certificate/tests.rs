@@ -1,17 +1,21 @@
-use http::{Request, Response};
+use axum::body::Body;
+use http::{Request, Response, StatusCode};
+use informer_testkit::TestServer;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, DnValue, ExtendedKeyUsagePurpose, IsCa, Issuer,
     KeyPair, date_time_ymd,
 };
 use serde_json::json;
 use tokio_rustls::rustls::crypto::ring::default_provider;
-use tower::{BoxError, service_fn};
+use tower::{BoxError, ServiceExt, service_fn};
 
 use super::*;
 use crate::access::credentials::Presented;
 use crate::access::reviews::Purpose;
-use crate::access::{Control, Refused, Reviews};
+use crate::access::{Access, Control, Refused, Reviews};
+use crate::forward::Kind;
 use crate::tls::Tls;
+use crate::{Endpoint, Options};
 
 const CN: DnType = DnType::CommonName;
 const O: DnType = DnType::OrganizationName;
@@ -154,9 +158,8 @@ async fn authorities_that_are_replaced_are_believed_for_ten_seconds_at_most() {
     reloading.abort();
 }
 
-#[tokio::test]
-async fn a_certificate_counts_before_a_token_and_a_strangers_hinders_nobody() {
-    let (authority, other) = (Authority::new(), Authority::new());
+/// TLS that believes certificates of this authority, and its files.
+fn tls_of(authority: &Authority) -> (Tls, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let key = KeyPair::generate().unwrap();
@@ -165,7 +168,41 @@ async fn a_certificate_counts_before_a_token_and_a_strangers_hinders_nobody() {
     std::fs::write(path("tls.key"), key.serialize_pem()).unwrap();
     std::fs::write(path("ca.crt"), &authority.pem).unwrap();
     let tls = Tls::load(path("tls.crt"), path("tls.key")).unwrap();
-    let tls_with_ca = tls.clone().with_client_ca(path("ca.crt")).unwrap();
+    (tls.with_client_ca(path("ca.crt")).unwrap(), folder)
+}
+
+#[tokio::test]
+async fn lists_after_a_write_without_a_version_are_refused_until_a_version_is_found() {
+    let authority = Authority::new();
+    let (tls, _files) = tls_of(&authority);
+    let server = TestServer::start().await.unwrap();
+    let endpoint = Endpoint::new(server.client().unwrap(), Options::default());
+    let control = Control::new(Arc::clone(&endpoint.inner.reviews), Some(tls));
+    let router = endpoint.routes(Access::Controlled(control));
+    let root = authority.peer(&[(CN, "root"), (O, "system:masters")], |_| {});
+    let list = async || {
+        let mut asked = Request::get("/api/v1/nodes").body(Body::empty()).unwrap();
+        asked.extensions_mut().insert(root.clone());
+        router.clone().oneshot(asked).await.unwrap()
+    };
+    assert_eq!(list().await.status(), StatusCode::OK);
+    let nodes = endpoint.inner.collections.now().pop().unwrap().own.clone();
+    // The answer of a deletion names no version.
+    drop(endpoint.inner.writes.telling(&nodes, Kind::Write));
+    let refused = list().await;
+    assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(refused.headers()["retry-after"], "1");
+    while list().await.status() != StatusCode::OK {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_certificate_counts_before_a_token_and_a_strangers_hinders_nobody() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let (tls_with_ca, folder) = tls_of(&authority);
+    let path = |name: &str| folder.path().join(name);
+    let tls = Tls::load(path("tls.crt"), path("tls.key")).unwrap();
     let review = service_fn(async |_: Request<kube::client::Body>| {
         let review = json!({"status": {"authenticated": true, "user": {"username": "by-token"}}});
         Ok::<_, BoxError>(Response::new(k8s_serve::Body::full(review.to_string().into())))
