@@ -82,7 +82,8 @@ fn constrained(wanted: Identity, request: &Attributes) -> Option<Way> {
         let of = ResourceAttributes { resource: "nodes".to_owned(), ..all[1].clone() };
         all[1] = ResourceAttributes { name: node.to_owned(), ..of };
     }
-    let groups = node(&wanted.user).map_or(wanted.groups.clone(), |_| vec![NODES.to_owned()]);
+    let groups =
+        node(&wanted.user).map_or_else(|| wanted.groups.clone(), |_| vec![NODES.to_owned()]);
     let identity = completed(Identity { groups, ..wanted });
     Some(Way { rights: all.into_iter().map(arc).collect(), identity })
 }
