@@ -12,6 +12,7 @@ mod credentials;
 mod familiar;
 mod impersonation;
 mod permission;
+mod review_client;
 mod reviews;
 
 use std::sync::Arc;

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 pub(super) struct Answers<K, V>(Arc<Mutex<Kept<K, V>>>);
 
 /// Who asks, in words: a user, or an address.
-pub(super) type Asker = Arc<str>;
+pub(super) type Party = Arc<str>;
 
 /// How much is remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +70,7 @@ where
     /// The question is asked to its end.
     pub(super) async fn get<F>(
         &self,
-        asker: &Asker,
+        asker: &Party,
         question: &K,
         ask: impl FnOnce(Places) -> F,
     ) -> Result<V, TooMany>
@@ -107,7 +107,7 @@ where
     }
 
     /// Remembers an answer that was asked for elsewhere, at `asked`.
-    pub(super) fn remember(&self, asker: &Asker, question: &K, fresh: Fresh<V>, asked: Instant) {
+    pub(super) fn remember(&self, asker: &Party, question: &K, fresh: Fresh<V>, asked: Instant) {
         self.lock().keep(asker, question, fresh, asked, Instant::now());
     }
 
@@ -144,12 +144,12 @@ struct Kept<K, V> {
     quarter: Bounds,
     places: Arc<Semaphore>,
     known: HashMap<K, Known<V>>,
-    asking: HashMap<K, Asking<V>>,
+    asking: HashMap<K, Unsettled<V>>,
     /// The known questions, the oldest answer first.
     order: VecDeque<(u64, K)>,
     bytes: usize,
     settled: u64,
-    shares: HashMap<Asker, Share>,
+    shares: HashMap<Party, Share>,
 }
 
 struct Known<V> {
@@ -157,13 +157,13 @@ struct Known<V> {
     until: Instant,
     weight: usize,
     number: u64,
-    asker: Asker,
+    asker: Party,
 }
 
 /// A question without an answer yet.
-struct Asking<V> {
+struct Unsettled<V> {
     answer: watch::Receiver<Option<V>>,
-    asker: Asker,
+    asker: Party,
 }
 
 /// What one asker takes of the bounds.
@@ -204,7 +204,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Kept<K, V> {
         }
     }
 
-    fn look(&mut self, asker: &Asker, question: &K, now: Instant) -> Result<Looked<V>, TooMany> {
+    fn look(&mut self, asker: &Party, question: &K, now: Instant) -> Result<Looked<V>, TooMany> {
         if let Some(known) = self.known.get(question).filter(|it| now < it.until) {
             return Ok(Looked::Known(known.answer.clone()));
         }
@@ -225,12 +225,12 @@ impl<K: Clone + Eq + Hash, V: Clone> Kept<K, V> {
         share.asking += 1;
         let of_asker = Arc::clone(&share.places);
         let (sender, answer) = watch::channel(None);
-        self.asking.insert(question.clone(), Asking { answer, asker: Arc::clone(asker) });
+        self.asking.insert(question.clone(), Unsettled { answer, asker: Arc::clone(asker) });
         Ok(Looked::Ask(sender, Places { all: Arc::clone(&self.places), of_asker }))
     }
 
     /// Whether an asker may ask one more question.
-    fn has_room(&self, asker: &Asker) -> bool {
+    fn has_room(&self, asker: &Party) -> bool {
         let own = self.shares.get(asker).map_or(0, |it| it.asking);
         self.asking.len() < self.bounds.asking && own < self.quarter.asking
     }
@@ -241,7 +241,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Kept<K, V> {
         }
     }
 
-    fn keep(&mut self, asker: &Asker, question: &K, fresh: Fresh<V>, asked: Instant, now: Instant) {
+    fn keep(&mut self, asker: &Party, question: &K, fresh: Fresh<V>, asked: Instant, now: Instant) {
         self.forget(question);
         self.shrink(now);
         let Fresh { answer, lifetime, weight } = fresh;
@@ -298,14 +298,14 @@ impl<K: Clone + Eq + Hash, V: Clone> Kept<K, V> {
     }
 
     /// A question is not being asked any more. Returns who asked.
-    fn ended(&mut self, question: &K) -> Option<Asker> {
-        let Asking { asker, .. } = self.asking.remove(question)?;
+    fn ended(&mut self, question: &K) -> Option<Party> {
+        let Unsettled { asker, .. } = self.asking.remove(question)?;
         self.share(&asker).asking -= 1;
         self.drop_if_empty(&asker);
         Some(asker)
     }
 
-    fn share(&mut self, asker: &Asker) -> &mut Share {
+    fn share(&mut self, asker: &Party) -> &mut Share {
         let places = self.quarter.places;
         self.shares.entry(Arc::clone(asker)).or_insert_with(|| Share {
             entries: 0,
@@ -315,14 +315,14 @@ impl<K: Clone + Eq + Hash, V: Clone> Kept<K, V> {
         })
     }
 
-    fn drop_if_empty(&mut self, asker: &Asker) {
+    fn drop_if_empty(&mut self, asker: &Party) {
         if self.shares.get(asker).is_some_and(|it| it.entries == 0 && it.asking == 0) {
             self.shares.remove(asker);
         }
     }
 }
 
-impl<V> Asking<V> {
+impl<V> Unsettled<V> {
     /// Whether nobody asks any more: the one who did has panicked.
     fn is_given_up(&self) -> bool {
         self.answer.has_changed().is_err()

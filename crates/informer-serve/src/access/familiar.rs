@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::time::Instant;
 
-use super::answers::Asker;
+use super::answers::Party;
 
 /// A keyed hash of a token.
 pub(super) type TokenHash = [u8; 32];
@@ -14,7 +14,7 @@ pub(super) type TokenHash = [u8; 32];
 /// like any other, but does not wait behind unknown ones.
 pub(super) struct Familiar {
     capacity: usize,
-    users: Mutex<HashMap<TokenHash, (Asker, Instant)>>,
+    users: Mutex<HashMap<TokenHash, (Party, Instant)>>,
 }
 
 impl Familiar {
@@ -23,12 +23,12 @@ impl Familiar {
     }
 
     /// Whose the token was.
-    pub(super) fn user(&self, token: &TokenHash) -> Option<Asker> {
+    pub(super) fn user(&self, token: &TokenHash) -> Option<Party> {
         self.lock().get(token).map(|(user, _)| user.clone())
     }
 
     /// Notes that a token was accepted. The one that was not for longest makes room.
-    pub(super) fn note(&self, token: TokenHash, user: Asker) {
+    pub(super) fn note(&self, token: TokenHash, user: Party) {
         let mut users = self.lock();
         users.insert(token, (user, Instant::now()));
         if users.len() > self.capacity {
@@ -44,7 +44,7 @@ impl Familiar {
         self.lock().remove(token);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<TokenHash, (Asker, Instant)>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<TokenHash, (Party, Instant)>> {
         self.users.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

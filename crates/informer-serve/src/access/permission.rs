@@ -8,7 +8,7 @@ use k8s_serve::Status;
 use tokio::time::Instant;
 
 use super::Control;
-use super::answers::Asker;
+use super::answers::Party;
 use super::attributes::Attributes;
 use super::caller::Identity;
 use super::credentials::Presented;
@@ -31,7 +31,7 @@ pub(crate) struct Permission {
     pub(super) control: Control,
     pub(super) presented: Presented,
     /// Whose open watch it is for.
-    pub(super) user: Asker,
+    pub(super) user: Party,
     pub(super) attributes: Arc<Attributes>,
     /// In whose name the request is made, if that is another user.
     pub(super) impersonation: Option<Arc<Impersonation>>,

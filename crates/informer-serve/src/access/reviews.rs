@@ -3,32 +3,27 @@
 //! Requests with unknown tokens, known callers and open watches have separate answers and places:
 //! a flood of the first holds up none of the others.
 
-use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Method, Request};
+use http::Method;
 use k8s_serve::Status;
 use kube::Client;
 use ring::{hmac, rand};
 use secrecy::{ExposeSecret, SecretString};
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::answers::{Answers, Asker, Bounds, Fresh, Places, TooMany};
+use super::answers::{Answers, Bounds, Fresh, Party, TooMany};
 use super::attributes::Attributes;
 use super::caller::Identity;
 use super::familiar::{Familiar, TokenHash};
+use super::review_client::ReviewClient;
 
 /// How long an answer is believed.
 pub(super) const LIFETIME: Duration = Duration::from_secs(10);
 /// How long a review that failed is not tried again.
 const FAILURE_LIFETIME: Duration = Duration::from_secs(1);
-/// How long the API server may take for a review.
-const TIMEOUT: Duration = Duration::from_secs(10);
 /// Of each kind of question.
 const BOUNDS: Bounds = Bounds { entries: 4096, bytes: 16 << 20, asking: 4096, places: 16 };
 /// Of questions about open watches. Each watch asks one at a time, so no other bound is needed, and
@@ -36,32 +31,27 @@ const BOUNDS: Bounds = Bounds { entries: 4096, bytes: 16 << 20, asking: 4096, pl
 const OF_WATCHES: Bounds = Bounds { asking: usize::MAX, ..BOUNDS };
 /// What is asked with more bytes is asked each time: a request may be as long as its caller wants.
 const MAX_REMEMBERED_QUESTION: usize = 16 * 1024;
-/// How often a warning about reviews that fail is logged, at the most.
-const WARN_INTERVAL: Duration = Duration::from_secs(10);
 /// Longer tokens are nobody's, and are not sent to the API server.
 const MAX_TOKEN_BYTES: usize = 16 * 1024;
-
-const TOKEN_REVIEWS: &str = "tokenreviews.authentication.k8s.io";
-const ACCESS_REVIEWS: &str = "subjectaccessreviews.authorization.k8s.io";
 
 /// Asks the API server, with the endpoint's own account, and remembers its answers for 10 s.
 pub(crate) struct Reviews {
     /// About tokens that were nobody's, or are new; a quarter for each remote address.
     strangers: Tokens,
     /// About requests of known callers; a quarter for each user.
-    requests: Kind,
+    requests: Questions,
     /// About open watches; a quarter for each user.
-    watches: Kind,
+    watches: Questions,
     familiar: Arc<Familiar>,
     key: hmac::Key,
-    upstream: Upstream,
+    client: ReviewClient,
 }
 
 /// By a hash with a key of this process: tokens are not kept.
 type Tokens = Answers<TokenHash, Result<Option<Arc<Identity>>, Failure>>;
 
 /// The two questions about callers that are known.
-struct Kind {
+struct Questions {
     tokens: Tokens,
     access: Answers<Question, Result<Decision, Failure>>,
 }
@@ -72,16 +62,7 @@ pub(super) enum Purpose {
     /// A request from an address, as far as it is known.
     Request(Option<IpAddr>),
     /// An open watch of a user.
-    OpenWatch(Asker),
-}
-
-/// How the API server is asked; a cheap handle.
-#[derive(Clone)]
-struct Upstream {
-    client: Client,
-    /// What the API server does not let the endpoint ask.
-    missing: Arc<Mutex<BTreeMap<&'static str, String>>>,
-    warned: Arc<Mutex<Option<Instant>>>,
+    OpenWatch(Party),
 }
 
 /// Why a caller is not answered.
@@ -103,13 +84,13 @@ pub(super) struct Failure;
 
 /// Whether somebody may do something: all of both is the key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Question {
-    caller: Arc<Identity>,
-    attributes: Arc<Attributes>,
+pub(super) struct Question {
+    pub(super) caller: Arc<Identity>,
+    pub(super) attributes: Arc<Attributes>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Decision {
+pub(super) enum Decision {
     Allowed,
     Refused { reason: String },
 }
@@ -118,12 +99,11 @@ impl Reviews {
     pub(crate) fn new(client: Client) -> Self {
         let random = rand::SystemRandom::new();
         let key = hmac::Key::generate(hmac::HMAC_SHA256, &random);
-        let upstream = Upstream { client, missing: Arc::default(), warned: Arc::default() };
         Self {
-            upstream,
+            client: ReviewClient::new(client),
             strangers: Answers::new(BOUNDS),
-            requests: Kind::new(BOUNDS),
-            watches: Kind::new(OF_WATCHES),
+            requests: Questions::new(BOUNDS),
+            watches: Questions::new(OF_WATCHES),
             familiar: Arc::new(Familiar::new(BOUNDS.entries)),
             key: key.expect("the system has random numbers"),
         }
@@ -153,17 +133,17 @@ impl Reviews {
             (Purpose::Request(address), None) => (&self.strangers, network(*address), true),
         };
         let answer = tokens.get(&asker, &hash, |places| {
-            let (upstream, token) = (self.upstream.clone(), Arc::clone(token));
+            let (client, token) = (self.client.clone(), Arc::clone(token));
             let (familiar, known) = (Arc::clone(&self.familiar), self.requests.tokens.clone());
             async move {
                 let asked = Instant::now();
-                let answer = upstream.review_token(&token, &places).await;
+                let answer = client.review_token(&token, &places).await;
                 let whose = answer.as_ref().ok().and_then(Option::as_ref);
                 let weight = 128 + whose.map_or(0, |it| it.weight());
                 let mut fresh = Fresh { lifetime: lifetime(&answer), answer, weight };
                 match &fresh.answer {
                     Ok(Some(identity)) => {
-                        let user = Asker::from(identity.user.as_str());
+                        let user = Party::from(identity.user.as_str());
                         if is_new {
                             // Other strangers must not have it forgotten.
                             known.remember(&user, &hash, fresh.clone(), asked);
@@ -198,13 +178,13 @@ impl Reviews {
         }
         let question = Question { caller: Arc::clone(caller), attributes: Arc::clone(attributes) };
         let (access, asker) = match purpose {
-            Purpose::Request(_) => (&self.requests.access, Asker::from(caller.user.as_str())),
+            Purpose::Request(_) => (&self.requests.access, Party::from(caller.user.as_str())),
             Purpose::OpenWatch(user) => (&self.watches.access, Arc::clone(user)),
         };
         let decision = access.get(&asker, &question, |places| {
-            let (upstream, question) = (self.upstream.clone(), question.clone());
+            let (client, question) = (self.client.clone(), question.clone());
             async move {
-                let answer = upstream.review_access(&question, &places).await;
+                let answer = client.review_access(&question, &places).await;
                 let asked = question.attributes.weight();
                 let lifetime = match asked <= MAX_REMEMBERED_QUESTION {
                     true => lifetime(&answer),
@@ -227,7 +207,7 @@ impl Reviews {
         let nobody = Identity { user: "system:anonymous".to_owned(), ..Identity::default() };
         let attributes = Attributes::of_path(&Method::GET, "/readyz");
         // Requests cannot take these places.
-        let purpose = Purpose::OpenWatch(Asker::from(""));
+        let purpose = Purpose::OpenWatch(Party::from(""));
         drop(self.whose(&token, &purpose).await);
         drop(self.check(&Arc::new(nobody), &Arc::new(attributes), &purpose).await);
     }
@@ -235,11 +215,11 @@ impl Reviews {
     /// What the endpoint's account may not ask the API server, as far as it was tried; tries
     /// again.
     pub(crate) async fn missing_right(&self) -> Option<String> {
-        if self.upstream.missing().is_empty() {
+        if self.client.missing().is_empty() {
             return None;
         }
         self.try_out().await;
-        self.upstream.missing().values().next().cloned()
+        self.client.missing().values().next().cloned()
     }
 }
 
@@ -278,15 +258,15 @@ impl From<Failure> for Refused {
     }
 }
 
-impl Kind {
+impl Questions {
     fn new(bounds: Bounds) -> Self {
         Self { tokens: Answers::new(bounds), access: Answers::new(bounds) }
     }
 }
 
 /// What one client can have all addresses of.
-fn network(address: Option<IpAddr>) -> Asker {
-    let Some(address) = address else { return Asker::from("") };
+fn network(address: Option<IpAddr>) -> Party {
+    let Some(address) = address else { return Party::from("") };
     match address.to_canonical() {
         IpAddr::V6(address) => {
             let bits = address.to_bits() >> 64 << 64;
@@ -296,170 +276,13 @@ fn network(address: Option<IpAddr>) -> Asker {
     }
 }
 
-impl Upstream {
-    async fn review_token(
-        &self,
-        token: &SecretString,
-        places: &Places,
-    ) -> Result<Option<Arc<Identity>>, Failure> {
-        let review = || {
-            json!({
-                "apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview",
-                "spec": { "token": token.expose_secret() },
-            })
-        };
-        let path = "/apis/authentication.k8s.io/v1/tokenreviews";
-        let status: TokenReviewStatus = self.create(TOKEN_REVIEWS, path, places, review).await?;
-        let identity = status.user.filter(|_| status.authenticated).map(|it| {
-            let User { username, uid, groups, extra } = it;
-            Identity { user: username, uid, groups, extra }
-        });
-        Ok(identity.filter(|it| !it.is_anonymous()).map(Arc::new))
-    }
-
-    async fn review_access(
-        &self,
-        question: &Question,
-        places: &Places,
-    ) -> Result<Decision, Failure> {
-        let review = || {
-            let Identity { user, groups, uid, extra } = &*question.caller;
-            let (field, attributes) = question.attributes.to_review();
-            let mut spec = json!({ "user": user, "groups": groups, "uid": uid, "extra": extra });
-            spec[field] = attributes;
-            json!({
-                "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec,
-            })
-        };
-        let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
-        let status: AccessReviewStatus = self.create(ACCESS_REVIEWS, path, places, review).await?;
-        Ok(match status.allowed && !status.denied {
-            true => Decision::Allowed,
-            false => Decision::Refused { reason: status.reason },
-        })
-    }
-
-    /// Creates a review and returns its status. Neither is logged. The review is built once there
-    /// is a place for it.
-    async fn create<S: DeserializeOwned>(
-        &self,
-        resource: &'static str,
-        path: &str,
-        places: &Places,
-        review: impl FnOnce() -> Value + Send,
-    ) -> Result<S, Failure> {
-        let asking = async {
-            let _place = places.acquire().await;
-            let body = serde_json::to_vec(&review()).map_err(|error| error.to_string())?;
-            let request = Request::post(path).header("content-type", "application/json");
-            let request = request.body(body).map_err(|error| error.to_string())?;
-            match self.client.request::<Review<S>>(request).await {
-                Ok(review) => {
-                    self.missing().remove(resource);
-                    Ok(review.status)
-                }
-                Err(kube::Error::Api(status)) if status.code == 403 => {
-                    let message = format!(
-                        "this endpoint's account may not create {resource}: bind the ClusterRole system:auth-delegator to it"
-                    );
-                    self.missing().insert(resource, message.clone());
-                    Err(message)
-                }
-                Err(kube::Error::Api(status)) => Err(format!(
-                    "the API server does not review who asks: {} ({})",
-                    status.reason, status.code
-                )),
-                // The text of others may quote the answer.
-                Err(kube::Error::SerdeError(_)) => {
-                    Err("the API server's answer to a review cannot be read".to_owned())
-                }
-                Err(error) => Err(format!("the API server does not answer a review: {error}")),
-            }
-        };
-        let answer = match tokio::time::timeout(TIMEOUT, asking).await {
-            Ok(answer) => answer,
-            Err(_) => {
-                Err(format!("the API server did not answer a review in {} s", TIMEOUT.as_secs()))
-            }
-        };
-        answer.map_err(|message| {
-            self.warn(&message);
-            Failure
-        })
-    }
-
-    /// Says why callers cannot be looked up, and not again for each of them.
-    fn warn(&self, message: &str) {
-        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
-        if warned.is_none_or(|it| it.elapsed() >= WARN_INTERVAL) {
-            *warned = Some(Instant::now());
-            tracing::warn!("callers cannot be looked up: {message}");
-        }
-    }
-
-    fn missing(&self) -> MutexGuard<'_, BTreeMap<&'static str, String>> {
-        self.missing.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 fn lifetime<A>(answer: &Result<A, Failure>) -> Duration {
     if answer.is_ok() { LIFETIME } else { FAILURE_LIFETIME }
-}
-
-#[derive(Deserialize)]
-struct Review<S> {
-    status: S,
-}
-
-#[derive(Deserialize)]
-struct TokenReviewStatus {
-    #[serde(default)]
-    authenticated: bool,
-    user: Option<User>,
-}
-
-#[derive(Deserialize)]
-struct User {
-    #[serde(default)]
-    username: String,
-    #[serde(default)]
-    uid: String,
-    #[serde(default)]
-    groups: Vec<String>,
-    #[serde(default)]
-    extra: BTreeMap<String, Vec<String>>,
-}
-
-#[derive(Deserialize)]
-struct AccessReviewStatus {
-    #[serde(default)]
-    allowed: bool,
-    #[serde(default)]
-    denied: bool,
-    #[serde(default)]
-    reason: String,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn a_review_without_a_place_is_not_built() {
-        let unreachable = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
-        let reviews = Reviews::new(Client::try_from(unreachable).unwrap());
-        let mut is_built = false;
-        let review = || {
-            is_built = true;
-            Value::Null
-        };
-        let (upstream, places) = (&reviews.upstream, Places::none());
-        let asked = Instant::now();
-        let answer =
-            upstream.create::<AccessReviewStatus>(ACCESS_REVIEWS, "/", &places, review).await;
-        assert_eq!((answer.err(), asked.elapsed()), (Some(Failure), TIMEOUT));
-        assert!(!is_built);
-    }
 
     #[test]
     fn addresses_that_one_client_can_have_are_one_asker() {

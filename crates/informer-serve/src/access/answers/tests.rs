@@ -14,7 +14,7 @@ fn seconds(seconds: u64) -> Duration {
 }
 
 /// An asker of its own for each question.
-fn asker(question: u32) -> Asker {
+fn asker(question: u32) -> Party {
     question.to_string().into()
 }
 
@@ -107,7 +107,7 @@ fn questions_answers_and_bytes_are_bounded() {
 fn no_asker_takes_more_than_a_quarter_of_any_bound() {
     let now = Instant::now();
     let bounds = Bounds { entries: 40, bytes: 1600, asking: 8, places: 4 };
-    let (greedy, modest) = (Asker::from("greedy"), Asker::from("modest"));
+    let (greedy, modest) = (Party::from("greedy"), Party::from("modest"));
     let mut kept = Kept::new(bounds);
     kept.keep(&modest, &0, fresh("yes"), now, now);
     for question in 1..1000 {
