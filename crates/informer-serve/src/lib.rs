@@ -25,8 +25,8 @@
 //! | reviews of one's own rights (`kubectl auth can-i`) | the API server |
 //! | all other writes, `exec`, `attach`, `portforward`, `proxy`, upgraded connections but for watches over WebSocket, impersonation | over TLS the API server, with the caller's token; else nobody: 403 |
 //!
-//! What [`Options::allow`] does not name, Secrets unless named, is never held: over TLS the API server
-//! answers it to the caller's token, elsewhere nobody does.
+//! What [`Options::allow`] does not name, Secrets unless named, is never held: over TLS the API
+//! server answers it to the caller's token, elsewhere nobody does.
 //!
 //! # Who may read
 //! | address | who |
@@ -43,9 +43,9 @@
 //! review. Who is not known gets 401, who may not 403, in the API server's words, before anything is
 //! started or looked up.
 //!
-//! Answers are believed for 10 s. Open watches are reviewed every 40 to 50 s, those that are forwarded
-//! too, and end with a 403 or 401 event within 70 s after the right or the token is taken away.
-//! While the API server does not
+//! Answers are believed for 10 s. Open watches are reviewed every 40 to 50 s, those that are
+//! forwarded too, and end with a 403 or 401 event within 70 s after the right or the token is taken
+//! away. While the API server does not
 //! answer reviews, requests are answered 503 once the 10 s are over, and open watches go on for two
 //! to three minutes.
 //!
