@@ -1,5 +1,6 @@
 //! Our side: one informer in a process of its own.
 
+pub mod callers;
 mod events;
 pub mod memory;
 pub mod read;
@@ -10,6 +11,7 @@ pub mod watches;
 use anyhow::Result;
 use clap::Subcommand;
 
+pub use self::callers::Callers;
 pub use self::events::Events;
 pub use self::read::Read;
 pub use self::sync::Sync;
@@ -31,6 +33,9 @@ pub enum Client {
     /// Be the process that keeps watches open
     #[command(hide = true)]
     Watches(Watches),
+    /// Be the process of many callers
+    #[command(hide = true)]
+    Callers(Callers),
 }
 
 impl Client {
@@ -47,6 +52,7 @@ impl Client {
             Self::Events(events) => events.run().await,
             Self::Read(read) => read.run().await,
             Self::Watches(watches) => watches.run().await,
+            Self::Callers(callers) => callers.run().await,
         }
     }
 }

@@ -11,9 +11,11 @@
 //! cargo run --release -p informer-benches --bin side-by-side -- --section events --section inside
 //! cargo run --profile shipped -p informer-benches --bin side-by-side -- --section serve --write
 //! cargo run --profile shipped -p informer-benches --bin side-by-side -- --section watch --write
+//! cargo run --profile shipped -p informer-benches --bin side-by-side -- --section callers --write
 //! cargo run --release -p informer-benches --bin side-by-side -- --section watch --quick --rounds 1
 //! ```
 
+mod callers;
 mod cluster;
 mod etcd_writer;
 mod events;
@@ -60,7 +62,7 @@ struct Arguments {
     #[arg(long)]
     section: Vec<Section>,
 
-    /// Less of the sections `inside` and `watch`, for a first look
+    /// Less of the sections `inside`, `watch` and `callers`, for a first look
     #[arg(long)]
     quick: bool,
 
@@ -92,6 +94,8 @@ enum Section {
     Serve,
     /// Thousands of its watches, beside kube-apiserver's
     Watch,
+    /// What its reviews cost kube-apiserver
+    Callers,
 }
 
 #[tokio::main]
@@ -104,14 +108,16 @@ async fn main() -> Result<()> {
 }
 
 async fn measure(arguments: &Arguments) -> Result<()> {
-    let is_whole = matches!(arguments.section[..], [] | [Section::Serve] | [Section::Watch])
+    let of_servers = [[Section::Serve], [Section::Watch], [Section::Callers]];
+    let is_of_servers = of_servers.iter().any(|it| arguments.section == it);
+    let is_whole = (arguments.section.is_empty() || is_of_servers)
         && !arguments.quick
         && arguments.watch.is_whole();
     ensure!(
         !arguments.write || is_whole,
         "only whole tables are kept: leave out --quick, --part, and --section but for that of servers"
     );
-    if !matches!(arguments.section[..], [Section::Serve] | [Section::Watch]) {
+    if !is_of_servers {
         keep(arguments, results_file::CLIENTS, &clients(arguments).await?)?;
     }
     if arguments.has(Section::Serve) {
@@ -119,6 +125,9 @@ async fn measure(arguments: &Arguments) -> Result<()> {
     }
     if arguments.has(Section::Watch) {
         keep(arguments, results_file::WATCHES, &watches(arguments).await?)?;
+    }
+    if arguments.has(Section::Callers) {
+        keep(arguments, results_file::CALLERS, &callers(arguments).await?)?;
     }
     Ok(())
 }
@@ -184,6 +193,18 @@ async fn watches(arguments: &Arguments) -> Result<String> {
     let generator = Generator { pods_per_node: 1, ..Generator::default() };
     load_pods(&cluster.target(), &generator, sizes.pods).await?;
     let table = watch::measure(arguments.rounds, &sizes, &arguments.watch, cluster).await?;
+    Ok(format!("{described}.\n\n{table}"))
+}
+
+async fn callers(arguments: &Arguments) -> Result<String> {
+    let sizes = callers::Sizes::new(arguments.quick);
+    let crates = ["hyper", "rustls"];
+    let mut described =
+        versions::describe_ours(sizes.pods, arguments.rounds, &crates, "mimalloc").await?;
+    let cluster = Cluster::start().await?;
+    described.push_str(&versions::of_server(&cluster).await?);
+    load_pods(&cluster.target(), &Generator::default(), sizes.pods).await?;
+    let table = callers::measure(arguments.rounds, sizes, &cluster).await?;
     Ok(format!("{described}.\n\n{table}"))
 }
 

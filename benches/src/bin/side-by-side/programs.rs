@@ -10,7 +10,7 @@ use informer_benches::client::Target;
 use informer_benches::figures::Initial;
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdout, Command};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
 use crate::runs::{Library, Run};
@@ -127,6 +127,15 @@ impl Running {
         let mut process = command.spawn().with_context(|| format!("{command:?} does not start"))?;
         let lines = BufReader::new(process.stdout.take().context("no pipe")?).lines();
         Ok(Self { process, lines })
+    }
+
+    /// Starts a program that takes orders on stdin.
+    pub(crate) fn start_ordered(mut command: Command) -> Result<(Self, ChildStdin)> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+        let mut process = command.spawn().with_context(|| format!("{command:?} does not start"))?;
+        let (orders, lines) =
+            process.stdin.take().zip(process.stdout.take()).context("no pipes")?;
+        Ok((Self { process, lines: BufReader::new(lines).lines() }, orders))
     }
 
     /// The next line of figures.

@@ -10,6 +10,8 @@ pub(crate) const CLIENTS: &str = "side-by-side";
 pub(crate) const SERVERS: &str = "serve";
 /// The table of watches.
 pub(crate) const WATCHES: &str = "watch";
+/// The table of callers.
+pub(crate) const CALLERS: &str = "callers";
 
 /// Replaces the one with this name.
 pub(crate) fn write(name: &str, report: &str) -> Result<()> {

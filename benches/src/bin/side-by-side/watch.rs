@@ -25,10 +25,14 @@ use informer_benches::figures::Wire;
 use crate::cluster::Cluster;
 
 use bench::Bench;
-use findings::Findings;
+pub(crate) use bench::allow_files;
+pub(crate) use findings::Findings;
+pub(crate) use tls::Tls;
+pub(crate) use usage::Usage;
 
 /// What is measured of watches.
 #[derive(Debug, Args)]
+#[group(id = "watch")]
 pub(crate) struct Arguments {
     /// Only these parts of the section `watch`; may be repeated
     #[arg(long)]

@@ -54,6 +54,8 @@ impl Bench {
         let etcd_writer = programs::build_etcd_writer().await?;
         let tls = Tls::new().await?;
         let mut flags = tls.flags()?;
+        // Reviews are no part of what is measured.
+        flags.push("--unprotected-api".to_owned());
         flags.extend(["--max-connections".to_owned(), CONNECTIONS.to_owned()]);
         flags.extend(arguments.serve_flag.iter().cloned());
         Ok(Self {
@@ -86,7 +88,7 @@ impl Bench {
         let theirs = Running { target: self.cluster.target(), pid: self.cluster.apiserver_pid()? };
         let flags: Vec<&str> = self.flags.iter().map(String::as_str).collect();
         let (process, ours) = serve::start(&self.serve, &theirs.target, &flags).await?;
-        let ours = Running { target: self.tls.trusted(&ours.target)?, ..ours };
+        let ours = Running { target: self.tls.trusted(&ours.target, None)?, ..ours };
         serve::holds(&ours.target, self.sizes.pods).await?;
         Ok(Servers { ours, theirs, _process: process })
     }
@@ -134,7 +136,7 @@ pub(super) async fn idle_rate(server: &Running, during: Duration) -> Result<f64>
 }
 
 /// As many files as may be, for this process and those that it starts: a connection is one.
-fn allow_files() {
+pub(crate) fn allow_files() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
         eprintln!("the limit of open files stays: {error}");

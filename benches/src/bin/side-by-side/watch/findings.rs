@@ -5,7 +5,7 @@ use crate::serve::Server;
 
 /// In the order in which they were found first.
 #[derive(Debug, Default)]
-pub(super) struct Findings(Vec<Finding>);
+pub(crate) struct Findings(Vec<Finding>);
 
 #[derive(Debug)]
 struct Finding {
@@ -17,7 +17,7 @@ struct Finding {
 
 impl Findings {
     /// Adds a round's figure of one server. With [`Limit::Figure`] ours is judged by itself.
-    pub(super) fn add(
+    pub(crate) fn add(
         &mut self,
         what: impl Into<String>,
         limit: Limit,
@@ -37,7 +37,7 @@ impl Findings {
     }
 
     /// The table.
-    pub(super) fn table(self) -> String {
+    pub(crate) fn table(self) -> String {
         let mut rows = Rows::new();
         for Finding { what, limit, ours, theirs } in self.0 {
             let peer = if theirs.is_empty() { "" } else { "kube-apiserver" };

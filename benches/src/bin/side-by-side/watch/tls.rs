@@ -10,12 +10,12 @@ use tempfile::TempDir;
 use tokio::process::Command;
 
 /// Files that end with it.
-pub(super) struct Tls {
+pub(crate) struct Tls {
     folder: TempDir,
 }
 
 impl Tls {
-    pub(super) async fn new() -> Result<Self> {
+    pub(crate) async fn new() -> Result<Self> {
         let tls = Self { folder: TempDir::new()? };
         let mut openssl = Command::new("openssl");
         openssl.args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]);
@@ -28,23 +28,15 @@ impl Tls {
     }
 
     /// Arguments of `serve`.
-    pub(super) fn flags(&self) -> Result<Vec<String>> {
+    pub(crate) fn flags(&self) -> Result<Vec<String>> {
         let text = |path: PathBuf| path.into_os_string().into_string();
         let [certificate, key] = [self.certificate(), self.key()].map(text);
         let (Ok(certificate), Ok(key)) = (certificate, key) else { bail!("a path is not UTF-8") };
-        // Reviews are no part of what is measured.
-        let access = "--unprotected-api".into();
-        Ok(vec![
-            "--tls-cert-file".into(),
-            certificate,
-            "--tls-private-key-file".into(),
-            key,
-            access,
-        ])
+        Ok(vec!["--tls-cert-file".into(), certificate, "--tls-private-key-file".into(), key])
     }
 
-    /// The server at this URL, with this certificate.
-    pub(super) fn trusted(&self, server: &Target) -> Result<Target> {
+    /// The server at this URL, with this certificate, for who has this token.
+    pub(crate) fn trusted(&self, server: &Target, token: Option<&str>) -> Result<Target> {
         let kubeconfig = json!({
             "apiVersion": "v1",
             "kind": "Config",
@@ -53,7 +45,7 @@ impl Tls {
                 "server": server.argument()?,
                 "certificate-authority": self.certificate(),
             }}],
-            "users": [{"name": "serve", "user": {}}],
+            "users": [{"name": "serve", "user": { "token": token }}],
             "contexts": [{"name": "serve", "context": {"cluster": "serve", "user": "serve"}}],
         });
         let path = self.folder.path().join("kubeconfig");

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use informer_benches::cpu;
 
 /// A stop watch for the CPU time of a process.
-pub(super) struct Usage {
+pub(crate) struct Usage {
     pid: u32,
     began: Instant,
     cpu: Duration,
@@ -16,20 +16,20 @@ pub(super) struct Usage {
 
 /// What went by.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Spent {
-    pub(super) wall: Duration,
-    pub(super) cpu: Duration,
+pub(crate) struct Spent {
+    pub(crate) wall: Duration,
+    pub(crate) cpu: Duration,
     /// Of all processors, the part that was not idle.
-    pub(super) busy: f64,
+    pub(crate) busy: f64,
 }
 
 impl Usage {
-    pub(super) fn start(pid: u32) -> Result<Self> {
+    pub(crate) fn start(pid: u32) -> Result<Self> {
         Ok(Self { pid, began: Instant::now(), cpu: cpu::of_other(pid)?, machine: machine()? })
     }
 
     /// Since the start.
-    pub(super) fn spent(&self) -> Result<Spent> {
+    pub(crate) fn spent(&self) -> Result<Spent> {
         let cpu = cpu::of_other(self.pid)?.saturating_sub(self.cpu);
         let [busy, all] = machine()?;
         let [busy, all] = [busy - self.machine[0], all - self.machine[1]];
@@ -39,12 +39,12 @@ impl Usage {
 
 impl Spent {
     /// CPU time over wall time: so many processors.
-    pub(super) fn rate(&self) -> f64 {
+    pub(crate) fn rate(&self) -> f64 {
         self.cpu.as_secs_f64() / self.wall.as_secs_f64()
     }
 
     /// CPU time in microseconds, without what the process takes anyway.
-    pub(super) fn micros_over(&self, idle_rate: f64) -> f64 {
+    pub(crate) fn micros_over(&self, idle_rate: f64) -> f64 {
         (self.cpu.as_secs_f64() - idle_rate * self.wall.as_secs_f64()) * 1e6
     }
 }
