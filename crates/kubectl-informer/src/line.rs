@@ -303,6 +303,22 @@ mod tests {
     }
 
     #[test]
+    fn lines_with_changes_below() {
+        let format = LineFormat { output: Some(WatchOutput::Diff), ..LineFormat::default() };
+        insta::assert_snapshot!(lines(format), @r"
+        00:01:00Z add shop/web deployments.apps (initial)
+        00:01:00Z add shop/web deployments.apps
+        00:01:00Z update shop/web deployments.apps
+          ~ spec.replicas: 1 -> 2
+        00:01:00Z update shop/web deployments.apps (resync)
+        00:01:00Z delete shop/web deployments.apps
+          ~ spec.replicas: 1 -> 2
+        00:01:00Z delete shop/web deployments.apps (final state unknown)
+          ~ spec.replicas: 1 -> 2
+        ");
+    }
+
+    #[test]
     fn json_lines() {
         let text = lines(LineFormat {
             output: Some(WatchOutput::Json),

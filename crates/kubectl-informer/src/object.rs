@@ -4,6 +4,7 @@
 pub(crate) mod tests;
 
 use informer::decode::{DecodeError, Wire};
+use informer::diff::{self, Diff, DiffOptions, Limits};
 use serde::Serialize;
 use serde::ser::{Error, SerializeMap, Serializer};
 use serde_json::Value;
@@ -46,9 +47,8 @@ pub(crate) fn value(object: &Object) -> Result<Value, DecodeError> {
     Wire::json(&json).decode()
 }
 
-/// The paths at which two states of an object differ, without the values: at most `limit` of them,
-/// at most three members deep. `metadata.resourceVersion` and `metadata.managedFields` always
-/// differ and are left out.
+/// The paths at which two states of an object differ, without the values and without noise: at most
+/// `limit` of them.
 ///
 /// # Errors
 /// When the bytes of one of them are no object.
@@ -57,41 +57,22 @@ pub(crate) fn changed_paths(
     new: &Object,
     limit: usize,
 ) -> Result<Vec<String>, DecodeError> {
-    let parts = |object| {
-        let mut value = value(object)?;
-        let mut metadata = value.get_mut("metadata").map(Value::take).unwrap_or_default();
-        if let Value::Object(metadata) = &mut metadata {
-            metadata.remove("resourceVersion");
-            metadata.remove("managedFields");
-        }
-        Ok::<_, DecodeError>((metadata, value))
-    };
-    let ((old_metadata, old), (new_metadata, new)) = (parts(old)?, parts(new)?);
-    let mut paths = Vec::new();
-    differences("metadata", &old_metadata, &new_metadata, 2, &mut paths);
-    differences("", &old, &new, 3, &mut paths);
-    if paths.len() > limit {
-        let more = paths.len() - limit;
-        paths.truncate(limit);
-        paths.push(format!("{more} more"));
-    }
-    Ok(paths)
+    let limits = Limits { changes: limit, bytes: 0 };
+    let options = DiffOptions { limits, ..DiffOptions::default() };
+    let diff = changes(old, new, &options)?;
+    let paths = diff.changes.iter().map(|it| it.path().to_string());
+    let more = (diff.more > 0).then(|| format!("{} more", diff.more));
+    Ok(paths.chain(more).collect())
 }
 
-fn differences(path: &str, old: &Value, new: &Value, depth: usize, paths: &mut Vec<String>) {
-    if old == new {
-        return;
-    }
-    match (old, new) {
-        (Value::Object(old), Value::Object(new)) if depth > 0 => {
-            let added = new.keys().filter(|key| !old.contains_key(*key));
-            for key in old.keys().chain(added) {
-                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-                let none = Value::Null;
-                let (old, new) = (old.get(key).unwrap_or(&none), new.get(key).unwrap_or(&none));
-                differences(&path, old, new, depth - 1, paths);
-            }
-        }
-        _ => paths.push(path.to_owned()),
-    }
+/// What changed between two states of an object.
+///
+/// # Errors
+/// When the bytes of one of them are no object.
+pub(crate) fn changes(
+    old: &Object,
+    new: &Object,
+    options: &DiffOptions,
+) -> Result<Diff, DecodeError> {
+    Ok(diff::between(&value(old)?, &value(new)?, options))
 }

@@ -3,11 +3,11 @@
 use std::fmt::{self, Write};
 
 use informer::Resource;
-use informer::diff::{self, Color, Diff, DiffOptions, TextStyle, escape};
+use informer::diff::{Color, Diff, DiffOptions, TextStyle, escape};
 use jiff::Timestamp;
 
 use super::Facts;
-use crate::object::{full_name, value};
+use crate::object::{changes, full_name};
 
 /// Columns before the line of a changed field.
 const INDENT: usize = 2;
@@ -75,8 +75,7 @@ impl Facts<'_> {
     /// What changed, if there is an old state; or why that cannot be told.
     fn diff(&self) -> Option<Result<Diff, String>> {
         let old = self.old.or(self.earlier)?;
-        let values = value(old).and_then(|old| Ok((old, value(self.object)?)));
-        let diff = values.map(|(old, new)| diff::between(&old, &new, &DiffOptions::default()));
+        let diff = changes(old, self.object, &DiffOptions::default());
         Some(diff.map_err(|error| error.to_string()))
     }
 }

@@ -118,7 +118,7 @@ fn changes_are_named_and_their_values_are_not() {
     assert!(changed_paths(&new, &new, 10).unwrap().is_empty());
     let deep =
         |value: u8| pod(json!({"metadata": {"name": "a"}, "spec": {"a": {"b": {"c": value}}}}));
-    assert_eq!(changed_paths(&deep(1), &deep(2), 10).unwrap(), ["spec.a.b"]);
+    assert_eq!(changed_paths(&deep(1), &deep(2), 10).unwrap(), ["spec.a.b.c"]);
 }
 
 /// A Pod with readable metadata and a malformed spec.
