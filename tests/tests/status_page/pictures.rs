@@ -12,7 +12,7 @@ use crate::served::Served;
 const WRITE: &str = "INFORMER_WRITE_PICTURES";
 const MAX_BYTES: usize = 150_000;
 /// Small enough to be read in a document.
-const DESK: Look = Look { width: 1180, height: 660, theme: "light" };
+const DESK: Look = Look { width: 1120, height: 640, theme: "light" };
 
 /// Puts what differs from run to run in its place: times, and rates. The policy allows no inline
 /// style, but what a test does.
