@@ -64,3 +64,23 @@ async fn who_is_ended_is_given_the_last_changes_first() {
     assert_eq!(watcher.next().await.unwrap().changes.len(), 1);
     assert!(matches!(watcher.next().await, Err(Ended::Closed)));
 }
+
+#[test]
+fn the_last_changes_are_those_of_interest_and_a_watch_goes_on_from_them() {
+    let (cache, _watcher) = watched();
+    let nodes = Resource::new("", "v1", "nodes", "Node");
+    let everything = Interest::everything(&nodes);
+    let one = Interest::of_query(&nodes, None, "fieldSelector=metadata.name%3Dn2").unwrap();
+    cache.push(5, (1..=5).map(created));
+    cache.push(7, []);
+    let versions = |interest: &Interest, limit| -> Vec<u64> {
+        let (at, changes) = cache.last_changes(interest, limit);
+        assert_eq!(at, 7);
+        changes.iter().map(|(_, logged)| logged.change().version).collect()
+    };
+    assert_eq!(versions(&everything, 2), [4, 5]);
+    assert!(versions(&everything, 0).is_empty());
+    assert_eq!(versions(&one, 2), [2]);
+    let (at, _) = cache.last_changes(&everything, 1);
+    assert!(cache.watch(at, &everything).unwrap().take().unwrap().changes.is_empty());
+}
