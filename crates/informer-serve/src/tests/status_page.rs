@@ -1,10 +1,15 @@
 //! The status page, and what it reads.
 
+use std::time::Duration;
+
 use axum::body::BodyDataStream;
 use futures_util::StreamExt;
 use http::HeaderMap;
 
 use super::*;
+
+/// How long a line may be waited for: longer than a permission outlives the right.
+const SOON: Duration = Duration::from_secs(100);
 
 /// A stream of changes, line by line.
 pub(super) struct Lines {
@@ -37,12 +42,17 @@ impl Lines {
 
     /// The next line of a type.
     pub(super) async fn next(&mut self, wanted: &str) -> Value {
-        loop {
-            let line = self.line().await.unwrap_or_else(|| panic!("no {wanted} came"));
-            if line["type"] == wanted {
-                return line;
+        let next = async {
+            loop {
+                let line = self.line().await?;
+                if line["type"] == wanted {
+                    return Some(line);
+                }
             }
-        }
+        };
+        // Lines come every few seconds, whatever happens.
+        let next = tokio::time::timeout(SOON, next).await;
+        next.ok().flatten().unwrap_or_else(|| panic!("no {wanted} came"))
     }
 
     /// Resource, verb, and name of the next change.
