@@ -52,6 +52,11 @@
 //! The endpoint's own account must be allowed to create `tokenreviews` and `subjectaccessreviews`:
 //! bind the ClusterRole `system:auth-delegator` to it.
 //!
+//! # The status page
+//! Browsers get a page at `/`: collections in figures, their changes field by field, objects. Where
+//! access is controlled it needs the right to `get` the path `/`, and shows what the caller may list
+//! and watch. Browsers have no bearer tokens: `kubectl --server … proxy` adds them.
+//!
 //! # How fresh
 //! `resourceVersion=""` is answered from the cache, with the version that it stands for. A version
 //! that the cache has not reached is waited for, 3 s at most, then asked of the API server. When

@@ -1,5 +1,6 @@
 //! Who may see what: through `kubectl proxy` at a TLS address, before a real API server.
 
+use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::{Context, ensure};
@@ -27,9 +28,8 @@ async fn through_kubectl_proxy_it_shows_what_the_user_may_see_and_no_more() -> a
     let config = config_of(&cluster.kubeconfig_path(), Some("admin")).await?;
     let served = Served::start_tls(&config, Tls::load(&certificate, &key)?).await?;
 
-    // A browser by itself has no credentials, and is told so. The certificate is not one that it
-    // knows.
-    let by_itself = reqwest(&served.url(), &certificate, None).await?;
+    // A browser by itself has no credentials, and is told so. It would not know the certificate.
+    let by_itself = curl(&served.url(), &certificate).await?;
     ensure!(by_itself.contains("401"), "{by_itself}");
     ensure!(by_itself.contains("kubectl --server") && by_itself.contains("proxy"), "{by_itself}");
 
@@ -40,11 +40,11 @@ async fn through_kubectl_proxy_it_shows_what_the_user_may_see_and_no_more() -> a
     page.until("document.querySelector('#rows').children.length === 0").await?;
     let seen = page.eval("document.body.innerText").await?;
     ensure!(!seen.as_str().unwrap_or_default().contains("kube-system"), "{seen}");
-    page.eval("document.querySelector('#kind').value = 'configmaps'; document.querySelector('#kind').dispatchEvent(new Event('change'))").await?;
+    page.fill("kind", "configmaps").await?;
     page.until(&shows("cannot watch resource")).await?;
 
     // In the own namespace they may.
-    page.eval("document.querySelector('#namespace').value = 'default'; document.querySelector('#namespace').dispatchEvent(new Event('change'))").await?;
+    page.fill("namespace", "default").await?;
     page.until("document.querySelector('#notice').hidden && changes.versions.size > 0").await?;
     for (namespace, value) in [("kube-system", "theirs"), ("default", "mine")] {
         let path = format!("/api/v1/namespaces/{namespace}/configmaps/watched");
@@ -67,7 +67,7 @@ async fn through_kubectl_proxy_it_shows_what_the_user_may_see_and_no_more() -> a
     page.until("document.querySelector('#list .object')").await?;
 
     // Secrets may not be read, whoever asks.
-    page.eval("document.querySelector('#kind').value = 'secrets'; document.querySelector('#kind').dispatchEvent(new Event('change'))").await?;
+    page.fill("kind", "secrets").await?;
     page.until("!document.querySelector('#notice').hidden").await?;
     proxy.child.kill().await?;
     served.stop().await
@@ -80,7 +80,7 @@ struct Proxy {
 }
 
 impl Proxy {
-    async fn start(server: &str, ca: &std::path::Path, token: &str) -> anyhow::Result<Self> {
+    async fn start(server: &str, ca: &Path, token: &str) -> anyhow::Result<Self> {
         let mut command = Command::new(kubectl_path()?);
         command.args(["--kubeconfig", "/dev/null", "--server", server, "--token", token]);
         command.arg("--certificate-authority").arg(ca).args(["proxy", "--port", "0"]);
@@ -94,12 +94,9 @@ impl Proxy {
 }
 
 /// What curl shows of the page, headers and all.
-async fn reqwest(url: &str, ca: &std::path::Path, token: Option<&str>) -> anyhow::Result<String> {
+async fn curl(url: &str, ca: &Path) -> anyhow::Result<String> {
     let mut command = Command::new("curl");
     command.args(["-sS", "-i", "-H", "Accept: text/html"]).arg("--cacert").arg(ca).arg(url);
-    if let Some(token) = token {
-        command.args(["-H", &format!("Authorization: Bearer {token}")]);
-    }
     let output = command.output().await.context("curl")?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())

@@ -171,6 +171,14 @@ impl Page {
         }
     }
 
+    /// Fills in a field, as somebody who types and leaves it.
+    pub(crate) async fn fill(&mut self, id: &str, text: &str) -> anyhow::Result<()> {
+        let field = format!("document.querySelector('#{id}')");
+        let text = json!(text);
+        let fill = format!("{field}.value = {text}; {field}.dispatchEvent(new Event('change'))");
+        self.eval(&fill).await.map(drop)
+    }
+
     /// Presses a key: a letter, or a name such as `Enter`.
     pub(crate) async fn press(&mut self, key: &str) -> anyhow::Result<()> {
         let text = match key {
