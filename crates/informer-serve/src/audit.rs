@@ -83,8 +83,11 @@ impl AuditLog {
             return;
         }
         let code = response.status().as_u16();
-        let about = asked.about.0.get().map(|it| &**it);
-        for attributes in about.unwrap_or(std::slice::from_ref(&asked.attributes)) {
+        let about = match asked.about.0.get() {
+            Some(about) => &**about,
+            None => std::slice::from_ref(&asked.attributes),
+        };
+        for attributes in about {
             let mut line = asked.event(attributes, caller, code).to_string().into_bytes();
             line.push(b'\n');
             let waiting = self.lines.max_capacity() - self.lines.capacity();

@@ -77,8 +77,11 @@ pub enum Capacity {
     Changes(usize),
 }
 
-/// Changes for a watcher: what each is to it, and the change.
-pub type Events<O> = Batch<(EventType, Arc<Logged<O>>)>;
+/// A change, and what it is to a selection.
+pub type Selected<O> = (EventType, Arc<Logged<O>>);
+
+/// Changes for a watcher.
+pub type Events<O> = Batch<Selected<O>>;
 
 /// A watcher gets nothing more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -167,11 +170,7 @@ impl<O: Object> WatchCache<O> {
     /// The last changes that are of interest and still known, oldest first, at most `limit`; and the
     /// version up to which changes were known then, from which a [`watch`](Self::watch) goes on.
     #[must_use]
-    pub fn last_changes(
-        &self,
-        interest: &Interest,
-        limit: usize,
-    ) -> (u64, Vec<(EventType, Arc<Logged<O>>)>) {
+    pub fn last_changes(&self, interest: &Interest, limit: usize) -> (u64, Vec<Selected<O>>) {
         let state = self.lock();
         (state.dispatch.version(), state.dispatch.last_changes(interest, limit))
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::index::Index;
 use super::interest::{EventType, Interest};
 use super::logged::{Encodings, Logged, Portion};
-use super::{Capacity, Events};
+use super::{Capacity, Events, Selected};
 use crate::backend::Change;
 use crate::log::{Batch, ChangeLog, Cursor, Dropped, Expired, Room};
 use crate::object::Object;
@@ -138,11 +138,7 @@ impl<O: Object> Dispatch<O> {
 
     /// The last changes that are of interest and still known, oldest first, at most `limit`.
     #[must_use]
-    pub fn last_changes(
-        &self,
-        interest: &Interest,
-        limit: usize,
-    ) -> Vec<(EventType, Arc<Logged<O>>)> {
+    pub fn last_changes(&self, interest: &Interest, limit: usize) -> Vec<Selected<O>> {
         let newest_first = self.log.entries_from(self.log.first()).rev();
         let of_interest = newest_first.filter_map(|(_, _, logged)| {
             let logged = logged?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use informer::Resource;
-use k8s_serve::watch_cache::{Ended, EventType, Interest, Logged, Watcher};
+use k8s_serve::watch_cache::{Ended, Interest, Selected, WatchCache, Watcher};
 
 use super::No;
 use crate::backend::Use;
@@ -34,7 +34,7 @@ pub(super) struct Told {
 }
 
 /// What a change is to the reader, and the change.
-pub(super) type Event = (EventType, Arc<Logged<Cached>>);
+pub(super) type Event = Selected<Cached>;
 
 /// What is taken of a feed at once.
 pub(super) enum Taken {
@@ -113,7 +113,7 @@ impl Feed {
 
 /// A watcher of what comes, while the log moves on.
 fn now(
-    watch_cache: &k8s_serve::watch_cache::WatchCache<Cached>,
+    watch_cache: &WatchCache<Cached>,
     version: u64,
     interest: &Arc<Interest>,
 ) -> Result<Watcher<Cached>, No> {
