@@ -95,7 +95,7 @@ fn boundary(text: &str, at: usize) -> usize {
 /// The length of what base64 stands for, without decoding it.
 fn decoded_length(text: &str) -> Option<usize> {
     let padding = text.bytes().rev().take_while(|it| *it == b'=').count();
-    let is_valid = text.len() % 4 == 0 && padding <= 2;
+    let is_valid = text.len().is_multiple_of(4) && padding <= 2;
     is_valid.then(|| (text.len() / 4 * 3).saturating_sub(padding))
 }
 
