@@ -32,7 +32,10 @@ impl Terminal {
         let pair = native_pty_system()
             .openpty(PtySize { rows, cols, ..PtySize::default() })
             .expect("there is a pseudo-terminal");
-        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_kubectl-informer"));
+        // Without the bars of the first lists, which are drawn on stderr as time passes.
+        let mut command = CommandBuilder::new("sh");
+        command.args(["-c", "exec \"$0\" \"$@\" 2>/dev/null"]);
+        command.arg(env!("CARGO_BIN_EXE_kubectl-informer"));
         command.args(line.split(' '));
         command.args(["--server", &server.url()]);
         command.env("TERM", "xterm-256color");
@@ -147,6 +150,8 @@ fn timeless(text: &str) -> String {
         let is_time = start.as_bytes().get(8) == Some(&b'Z') && start.as_bytes()[2] == b':';
         if is_time { line.replacen(&start[..9], "HH:MM:SSZ", 1) } else { line.to_owned() }
     };
-    let lines: Vec<String> = text.trim_end().lines().map(timeless).collect();
+    // What was there when the program began comes in no order.
+    let lines = text.trim_end().lines().filter(|it| !it.contains("(initial)"));
+    let lines: Vec<String> = lines.map(timeless).collect();
     lines.join("\n")
 }

@@ -102,13 +102,17 @@ fn story(cluster: &Cluster) -> Vec<(Box<dyn Fn() + '_>, &'static str)> {
 async fn shown(size: (u16, u16), environment: &[(&str, &str)], flags: &str) -> (String, String) {
     let server = TestServer::start().await.unwrap();
     let cluster = server.cluster();
-    cluster
-        .create(&json!({"apiVersion": "v1", "kind": "ConfigMap",
-        "metadata": {"name": "first", "namespace": "shop"}}))
-        .unwrap();
+    let kinds = [("apps/v1", "Deployment"), ("v1", "Secret"), ("v1", "Node"), ("v1", "ConfigMap")];
+    for (version, kind) in kinds {
+        let metadata = json!({"name": "first", "namespace": "shop"});
+        let metadata = if kind == "Node" { json!({"name": "first"}) } else { metadata };
+        let first = json!({"apiVersion": version, "kind": kind, "metadata": metadata});
+        cluster.create(&first).unwrap();
+    }
     let terminal = Terminal::start(&server, size, environment, &format!("{COMMAND}{flags}"));
     let mut screen = terminal.on_screen();
-    until(&mut screen, "add shop/first configmaps (initial)").await;
+    // Each resource is watched now.
+    screen.wait_for(|it| it.text.matches("(initial)").count() == kinds.len()).await.unwrap();
     for (happens, appears) in story(cluster) {
         happens();
         until(&mut screen, appears).await;
