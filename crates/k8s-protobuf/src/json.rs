@@ -21,13 +21,13 @@ use crate::{Envelope, Error, Kind};
 /// same way.
 ///
 /// The JSON is at most 400 times as long as the bytes, plus 1,000 bytes, for any input; for what
-/// servers send it is about twice as long. It can be read with a recursion limit of 128, as
-/// serde_json has.
+/// servers send it is about twice as long. Raw JSON within it may be nested 10,000 levels deep, as
+/// in Go; the rest can be read with a recursion limit of 128, as serde_json has. What is not UTF-8
+/// becomes `U+FFFD`.
 ///
 /// # Errors
 /// When the kind is not in the table, the protobuf is malformed or its fields are not in the order
-/// of their numbers, the key of a map is not UTF-8, or what should be JSON is not. `out` is then as
-/// it was before.
+/// of their numbers, or what should be JSON is not. `out` is then as it was before.
 ///
 /// # Examples
 /// ```
@@ -50,8 +50,8 @@ pub fn to_json(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
 /// messages without an envelope, such as the items of lists.
 ///
 /// # Errors
-/// When the protobuf is malformed or its fields are not in the order of their numbers, the key of a
-/// map is not UTF-8, or what should be JSON is not. `out` is then as it was before.
+/// When the protobuf is malformed or its fields are not in the order of their numbers, or what
+/// should be JSON is not. `out` is then as it was before.
 pub fn message_to_json(kind: Kind, message: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
     write(kind, true, message, out)
 }

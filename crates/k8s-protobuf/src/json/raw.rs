@@ -1,16 +1,21 @@
 //! JSON embedded in protobuf: checked, then copied.
 
-use super::text::LIMIT;
 use crate::Error;
 use crate::error::malformed;
+use crate::wire::lossy;
 
-/// Copies one JSON value without white space between its parts, which may have line ends. `depth`
-/// is the number of enclosing objects and arrays.
-pub(super) fn copy(json: &[u8], depth: usize, out: &mut Vec<u8>) -> Result<(), Error> {
+/// Limit of nested objects and arrays: Go's. A server sends no more, and whatever it sends must not
+/// take the rest of a list along.
+const LIMIT: usize = 10_000;
+
+/// Copies one JSON value without white space between its parts, which may have line ends. Invalid
+/// UTF-8 is replaced, as Go does when it reads.
+pub(super) fn copy(json: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
     // Bytes above ASCII stand only within strings.
-    std::str::from_utf8(json).map_err(|_| malformed("JSON that is not UTF-8"))?;
+    let text = lossy(json);
+    let json = text.as_bytes();
     let mut scan = Scan { json, at: 0, spaces: false };
-    scan.value(depth)?;
+    scan.value()?;
     if scan.spaces {
         compact(json, out);
     } else {
@@ -18,6 +23,9 @@ pub(super) fn copy(json: &[u8], depth: usize, out: &mut Vec<u8>) -> Result<(), E
     }
     Ok(())
 }
+
+/// How many enclosing objects and arrays are kept in one number.
+const BITS: usize = u128::BITS as usize;
 
 struct Scan<'a> {
     json: &'a [u8],
@@ -28,15 +36,20 @@ struct Scan<'a> {
 
 impl Scan<'_> {
     /// Checks that the text is one value.
-    fn value(&mut self, depth: usize) -> Result<(), Error> {
+    fn value(&mut self) -> Result<(), Error> {
         // The enclosing objects (1) and arrays (0), the innermost in the lowest bit.
         let (mut open, mut count) = (0u128, 0);
+        // Those further out, if there are more than bits.
+        let mut outer = Vec::new();
         loop {
             // A value.
             match self.next()? {
                 opening @ (b'{' | b'[') => {
-                    if depth + count >= LIMIT {
+                    if count >= LIMIT {
                         return Err(Error::TooDeep { limit: LIMIT });
+                    }
+                    if count > 0 && count % BITS == 0 {
+                        outer.push(open);
                     }
                     let object = opening == b'{';
                     open = open << 1 | u128::from(object);
@@ -76,6 +89,9 @@ impl Scan<'_> {
                 }
                 open >>= 1;
                 count -= 1;
+                if count > 0 && count % BITS == 0 {
+                    open = outer.pop().unwrap_or_default();
+                }
             }
         }
     }

@@ -5,9 +5,6 @@ use crate::de::text::{self, Short};
 use crate::error::malformed;
 use crate::wire::lossy;
 
-/// Limit of nested objects and arrays: serde_json's default for reading.
-pub(super) const LIMIT: usize = 127;
-
 /// Writes the text between the quotes of a string.
 #[inline]
 pub(super) fn content(bytes: &[u8], out: &mut Vec<u8>) {

@@ -10,12 +10,16 @@ use stop::Stop;
 
 use super::out::Out;
 use super::raw;
-use super::text::{self, LIMIT};
+use super::text;
 use crate::error::malformed;
 use crate::schema::{FieldDef, FieldKind, LeftOut, MessageDef, Step, WrittenAs, flags};
 use crate::special::{self, IntOrText, Schema};
 use crate::wire::{Pair, Reader, Value};
 use crate::{Envelope, Error, Kind, is_protobuf};
+
+/// Limit of nested messages, which are written by recursion. Only schemas are recursive, and objects
+/// within objects.
+const LIMIT: usize = 127;
 
 pub(super) type Written = Result<(), Stop>;
 
@@ -321,7 +325,7 @@ fn raw_json(bytes: &[u8], depth: usize, out: &mut Out<'_>) -> Written {
             let (kind, message) = envelope.message()?;
             self::object(kind, !envelope.api_version.is_empty(), message, depth, out)?;
         }
-        json => raw::copy(json, depth, &mut out.json)?,
+        json => raw::copy(json, &mut out.json)?,
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use super::*;
 
 fn copied(json: &[u8]) -> Result<Vec<u8>, Error> {
     let mut out = Vec::new();
-    copy(json, 0, &mut out).map(|()| out)
+    copy(json, &mut out).map(|()| out)
 }
 
 #[test]
@@ -44,7 +44,43 @@ fn what_is_no_json_is_refused() {
     for json in wrong {
         assert!(copied(json.as_bytes()).is_err(), "{json}");
     }
-    assert!(copied(b"\"\xff\"").is_err());
+    assert!(copied(b"\xff").is_err());
+}
+
+/// API servers store it as clients wrote it, and readers in Go replace it.
+#[test]
+fn invalid_utf8_is_replaced() {
+    assert_eq!(copied(b"{\"\xff\": \"a\xc3\"}").unwrap(), "{\"\u{fffd}\":\"a\u{fffd}\"}".as_bytes());
+}
+
+/// Objects and arrays in one another, of both kinds in no regular order.
+fn nested(levels: usize) -> Vec<u8> {
+    let is_object = |level: usize| level.wrapping_mul(0x9e37_79b9) >> 7 & 1 == 0;
+    let mut text = Vec::new();
+    for level in 0..levels {
+        text.extend_from_slice(if is_object(level) { b"{\"a\":" } else { b"[" });
+    }
+    text.push(b'1');
+    text.extend((0..levels).rev().map(|level| if is_object(level) { b'}' } else { b']' }));
+    text
+}
+
+#[test]
+fn json_is_copied_as_deep_as_in_go() {
+    for levels in [126, 127, 128, 129, 255, 256, 257, 5_000, 10_000] {
+        let json = nested(levels);
+        assert_eq!(copied(&json).as_ref(), Ok(&json), "{levels}");
+        // Every closing bracket counts.
+        for wrong in [json.len() - 1, json.len() - levels, json.len() - levels.min(128)] {
+            let mut json = json.clone();
+            json[wrong] = if json[wrong] == b'}' { b']' } else { b'}' };
+            assert!(copied(&json).is_err(), "{levels}");
+        }
+        assert!(copied(&json[..json.len() - 1]).is_err(), "{levels}");
+    }
+    for levels in [10_001, 100_000] {
+        assert_eq!(copied(&nested(levels)), Err(Error::TooDeep { limit: 10_000 }), "{levels}");
+    }
 }
 
 #[test]
@@ -60,6 +96,19 @@ proptest! {
     fn any_text_is_judged_as_serde_json_does(text in r#"[\[\]{},:"\\ \n019eE.+-tru\x01é]{0,12}"#) {
         let judged = serde_json::from_str::<&RawValue>(text.trim_matches([' ', '\n'])).is_ok();
         prop_assert_eq!(copied(text.as_bytes()).is_ok(), judged, "{}", text);
+    }
+
+    #[test]
+    fn brackets_are_judged_as_serde_json_does(
+        levels in 0usize..600,
+        at in any::<prop::sample::Index>(),
+        bracket in "[\\[\\]{}]",
+    ) {
+        let mut json = nested(levels);
+        let at = at.index(json.len());
+        json[at] = bracket.as_bytes()[0];
+        let judged = serde_json::from_slice::<&RawValue>(&json).is_ok();
+        prop_assert_eq!(copied(&json).is_ok(), judged);
     }
 
     #[test]

@@ -4,7 +4,6 @@ use super::{Out, Written, deeper, run, value, zero};
 use crate::Error;
 use crate::error::malformed;
 use crate::schema::{FieldDef, FieldKind};
-use crate::utf8;
 use crate::wire::{Reader, Value};
 
 pub(super) fn map(
@@ -112,7 +111,6 @@ fn map_entry(
 ) -> Written {
     out.json.push(b'"');
     if !out.plain(key) {
-        utf8::text(key)?;
         out.other(key);
     }
     out.json.push(b':');
