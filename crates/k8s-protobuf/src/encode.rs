@@ -36,6 +36,27 @@ use crate::error::malformed;
 use crate::wire::{put_bytes, put_varint};
 use crate::{Envelope, Error, Kind};
 
+/// The key of an object that stands for other JSON: it has no other key, and the text is the JSON.
+/// This is how raw JSON within an object, such as managed fields, is given as a text, so that it may
+/// be nested deeper than a [`Value`] should be. serde_json never reads an object with this key.
+///
+/// # Examples
+/// ```
+/// use k8s_protobuf::{encode, to_json};
+/// use serde_json::json;
+///
+/// let revision = json!({
+///     "apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": {}, "revision": 1,
+///     "data": { "a": { encode::RAW_JSON: "[[1]]" } },
+/// });
+/// let (mut body, mut text) = (Vec::new(), Vec::new());
+/// encode::object(&revision, &mut body)?;
+/// to_json(&body, &mut text)?;
+/// assert!(String::from_utf8_lossy(&text).contains(r#""data":{"a":[[1]]}"#));
+/// # Ok::<(), k8s_protobuf::Error>(())
+/// ```
+pub const RAW_JSON: &str = "$serde_json::private::RawValue";
+
 /// Appends an object to `out`, with the envelope, as in the body of an answer. The object names its
 /// kind by `apiVersion` and `kind`.
 ///

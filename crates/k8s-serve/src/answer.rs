@@ -149,7 +149,7 @@ pub(crate) fn object_response(
     now: Timestamp,
 ) -> Result<Response<Body>, WriteError> {
     let mut out = Vec::with_capacity(2 * object.wire().bytes.len() + 128);
-    writer.object(&mut out, object, now)?;
+    writer.object(&mut out, object, now).map_err(|error| error.about(object))?;
     end_line(form.media(), &mut out);
     Ok(response(code, form.media().as_str(), Body::full(out.into())))
 }

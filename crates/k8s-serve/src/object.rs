@@ -55,16 +55,23 @@ pub trait Object: Clone + Send + Sync + 'static {
     }
 }
 
-/// An object cannot be written in the form that was asked for. Contains no value of the object.
+/// An object cannot be written in the form that was asked for. Contains no value of the object but
+/// its name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the object cannot be written: {reason}")]
+#[error("{object} cannot be written: {reason}")]
 pub struct WriteError {
+    object: String,
     reason: String,
 }
 
 impl WriteError {
     pub(crate) fn new(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into() }
+        Self { object: "the object".to_owned(), reason: reason.into() }
+    }
+
+    /// Says which object it is.
+    pub(crate) fn about(self, object: &impl Object) -> Self {
+        Self { object: format!("the object {:?}", object.key().to_string()), ..self }
     }
 }
 

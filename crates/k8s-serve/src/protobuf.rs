@@ -6,11 +6,11 @@ use serde_json::Value;
 use crate::json;
 use crate::object::WriteError;
 use crate::status::Status;
+use crate::table::keep;
 
 /// The message of an object that is JSON.
 pub(crate) fn message(kind: Kind, json: &[u8]) -> Result<Vec<u8>, WriteError> {
-    let value: Value =
-        serde_json::from_slice(json).map_err(|_| WriteError::new("it is no JSON object"))?;
+    let value = keep::value(json).map_err(|_| WriteError::new("it is no JSON object"))?;
     let mut out = Vec::with_capacity(json.len());
     encode::message(kind, &value, &mut out)?;
     Ok(out)

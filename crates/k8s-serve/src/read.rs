@@ -36,6 +36,8 @@ pub enum Miss {
     Expired,
     /// There is nothing to read yet.
     NotReady,
+    /// An object cannot be written in the form that was asked for.
+    Unwritable,
 }
 
 /// A request that failed.
@@ -313,7 +315,7 @@ impl From<Status> for Failure {
 
 impl From<WriteError> for Failure {
     fn from(error: WriteError) -> Self {
-        Status::from(error).into()
+        Self { status: error.into(), miss: Some(Miss::Unwritable) }
     }
 }
 

@@ -31,6 +31,7 @@
 //! | a JSONPath whose first result is any member of a map (`.spec.*`, `..`) | kube-apiserver's changes from request to request; here members are in order |
 //! | a JSONPath with a closing brace outside brackets and quotes | what follows would be another template, which has no cell |
 //! | numbers beyond 64 bits in a column of integers | Go's result depends on the processor |
+//! | a JSONPath to what is more than 100 levels within an object | it finds nothing; cells have values of any depth |
 //! | objects that lack what kube-apiserver sets by default | the defaults of most fields that are shown are known here |
 
 use std::borrow::Cow;
@@ -65,7 +66,7 @@ mod storage;
 #[rustfmt::skip]
 mod definitions;
 mod jsonpath;
-mod keep;
+pub(crate) mod keep;
 mod pods;
 mod selector;
 mod text;
@@ -238,10 +239,16 @@ impl Columns {
     /// `from_message_seed`.
     #[must_use]
     pub fn needed(&self) -> Needed<'_> {
-        Needed(match &self.0 {
+        Needed::new(match &self.0 {
             Source::BuiltIn(kind) => Kept::Of(kind.keep),
             Source::Custom(custom) => custom.kept(),
         })
+    }
+
+    /// What [`read`](Self::read) does, of JSON that may be nested as deep as in Go.
+    pub(crate) fn read_text(&self, object: &[u8]) -> serde_json::Result<Value> {
+        let mut json = serde_json::Deserializer::from_slice(object);
+        self.needed().of_text().deserialize(&mut json)
     }
 
     /// The order in which kube-apiserver puts the rows of a list, if it is another than that of the

@@ -5,7 +5,7 @@ mod support;
 use std::io::Read;
 
 use k8s_protobuf::Kind;
-use k8s_serve::{Change, Resource};
+use k8s_serve::{Change, Miss, Resource};
 use serde_json::{Value, json};
 use support::{Fixed, Plain, get};
 
@@ -249,8 +249,24 @@ async fn an_object_that_cannot_be_written_is_no_answer() {
     let watch = get(&side, &format!("{PATH}?watch=1&resourceVersion=7"), &[]).await;
     let event: Value = serde_json::from_slice(&watch.body).unwrap();
     assert_eq!((&event["type"], &event["object"]["code"]), (&json!("ERROR"), &json!(500)));
+    // Nothing of a list was sent yet: another server can be asked instead.
+    for accept in ["application/json", TABLE] {
+        let list = get(&side, PATH, &[("accept", accept)]).await;
+        assert_eq!((list.code, list.extensions.get()), (500, Some(&Miss::Unwritable)));
+        let message = &list.json()["message"];
+        assert!(message.as_str().unwrap().contains("default/a"), "{message}");
+    }
+}
+
+#[tokio::test]
+async fn a_list_that_has_begun_is_broken_off_at_an_object_that_cannot_be_written() {
+    let kind = Kind::of("v1", "ConfigMap").unwrap();
+    let large = Plain::protobuf(kind, &object("a", 3, &"x".repeat(100_000)));
+    let broken = Plain::protobuf(kind, &object("b", 4, "1")).broken();
+    let side = Fixed::new(resource(), vec![large, broken]).read();
     let route = k8s_serve::Route::parse(PATH);
     let list = side.respond(&route, "", &http::HeaderMap::new()).await;
+    assert_eq!(list.status(), 200);
     assert!(http_body_util::BodyExt::collect(list.into_body()).await.is_err());
 }
 

@@ -1,8 +1,10 @@
 //! One message from one JSON object.
 
+use serde::ser::{Error as _, Serialize, Serializer};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::text;
+use super::{RAW_JSON, text};
 use crate::Error;
 use crate::de::text::ZERO_TIME;
 use crate::schema::{FieldDef, FieldKind, MessageDef, flags};
@@ -172,8 +174,8 @@ fn put_value(
         }
         FieldKind::RawJson => nested(number, out, |out| {
             if let Some(value) = value {
-                let text =
-                    serde_json::to_vec(value).map_err(|_| mismatch("cannot be written as JSON"))?;
+                let text = serde_json::to_vec(&WithTexts(value))
+                    .map_err(|_| mismatch("cannot be written as JSON"))?;
                 put_bytes(1, &text, out);
             }
             Ok(())
@@ -218,6 +220,28 @@ fn put_schema(
     out: &mut Vec<u8>,
 ) -> Result<(), Error> {
     nested(number, out, |out| fields(field.message(), Some(schema), depth + 1, out))
+}
+
+/// A value in which some parts are the texts of their JSON.
+struct WithTexts<'a>(&'a Value);
+
+impl Serialize for WithTexts<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Object(object) => match text_of(object) {
+                Some(text) => RawValue::from_string(text.to_owned())
+                    .map_err(S::Error::custom)?
+                    .serialize(serializer),
+                None => serializer.collect_map(object.iter().map(|(key, it)| (key, WithTexts(it)))),
+            },
+            Value::Array(list) => serializer.collect_seq(list.iter().map(WithTexts)),
+            other => other.serialize(serializer),
+        }
+    }
+}
+
+fn text_of(object: &Map<String, Value>) -> Option<&str> {
+    if object.len() == 1 { object.get(RAW_JSON)?.as_str() } else { None }
 }
 
 fn put_strings(number: u32, items: &[Value], out: &mut Vec<u8>) -> Result<(), Error> {

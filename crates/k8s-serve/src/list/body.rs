@@ -79,14 +79,20 @@ pub(super) async fn respond<S: Snapshot>(
         Items::Taken(items) => (None, items),
     };
     let ready = ready.into_iter();
-    let writing = Writing { writer, now, scan, ready, parts, out, started: false };
+    let mut writing = Writing { writer, now, scan, ready, parts, out, started: false };
+    // Before the head is sent, a failure can still be told, or another server be asked.
+    let first = writing.chunk().await?;
     Ok(stream_response(
         form.media().as_str(),
-        stream::unfold(Some(writing), |writing| async move {
-            let mut writing = writing?;
-            match writing.chunk().await {
+        stream::unfold(Some((Some(first), writing)), |state| async move {
+            let (first, mut writing) = state?;
+            let chunk = match first {
+                Some(chunk) => Ok(chunk),
+                None => writing.chunk().await,
+            };
+            match chunk {
                 Ok((chunk, true)) => Some((Ok(chunk), None)),
-                Ok((chunk, false)) => Some((Ok(chunk), Some(writing))),
+                Ok((chunk, false)) => Some((Ok(chunk), Some((None, writing)))),
                 // The answer has begun: all that is left is to break it off.
                 Err(_) => Some((Err(BodyError), None)),
             }
@@ -128,16 +134,16 @@ impl<S: Snapshot> Writing<S> {
     }
 
     fn item(&mut self, out: &mut Vec<u8>, object: &S::Object) -> Result<(), WriteError> {
-        match &self.parts {
+        let written = match &self.parts {
             Parts::Json { .. } => {
                 out.push(if std::mem::replace(&mut self.started, true) { b',' } else { b'[' });
                 self.writer.item(out, object, self.now)
             }
             Parts::Protobuf(list) => {
-                list.item(&self.writer.message(object)?, out);
-                Ok(())
+                self.writer.message(object).map(|message| list.item(&message, out))
             }
-        }
+        };
+        written.map_err(|error| error.about(object))
     }
 }
 
@@ -147,7 +153,10 @@ fn sort<S: Snapshot>(writer: &Writer, items: &mut Items<S>) -> Result<(), WriteE
     let Some(order) = table.order() else { return Ok(()) };
     let mut rows = objects
         .drain(..)
-        .map(|object| Ok((table.value(object.wire())?, object)))
+        .map(|object| {
+            let value = table.value(object.wire()).map_err(|error| error.about(&object))?;
+            Ok((value, object))
+        })
         .collect::<Result<Vec<_>, WriteError>>()?;
     rows.sort_by(|(a, _), (b, _)| order(a, b));
     objects.extend(rows.into_iter().map(|(_, object)| object));
@@ -202,7 +211,8 @@ async fn protobuf_parts<S: Snapshot>(
     let mut lengths = Vec::new();
     let mut measure = |objects: &[S::Object]| {
         for object in objects {
-            lengths.push(writer.message(object)?.len());
+            let message = writer.message(object).map_err(|error| error.about(object))?;
+            lengths.push(message.len());
         }
         Ok::<_, WriteError>(())
     };

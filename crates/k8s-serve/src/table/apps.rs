@@ -14,7 +14,8 @@ pub(super) static KINDS: [BuiltIn; 6] = [
     BuiltIn::new("apps", "ReplicaSet", &definitions::REPLICA_SET, replica_set).keeping(&FIELDS),
     BuiltIn::new("apps", "StatefulSet", &definitions::STATEFUL_SET, stateful_set).keeping(&FIELDS),
     BuiltIn::new("apps", "DaemonSet", &definitions::DAEMON_SET, daemon_set).keeping(&FIELDS),
-    BuiltIn::new("apps", "ControllerRevision", &definitions::CONTROLLER_REVISION, revision),
+    BuiltIn::new("apps", "ControllerRevision", &definitions::CONTROLLER_REVISION, revision)
+        .keeping(&REVISION_FIELDS),
     BuiltIn::new(
         "",
         "ReplicationController",
@@ -93,6 +94,12 @@ fn daemon_set(it: View<'_>) -> Vec<Value> {
         label_selector(it.at("spec.selector")),
     ]
 }
+
+/// Without the data, which are any JSON.
+static REVISION_FIELDS: Keep = keep! {
+    metadata { name namespace creationTimestamp ownerReferences }
+    revision
+};
 
 fn revision(it: View<'_>) -> Vec<Value> {
     let owner = it.list("metadata.ownerReferences").find(|it| it.boolean("controller"));

@@ -11,13 +11,23 @@ use super::view::View;
 
 pub(super) static KINDS: [BuiltIn; 2] = [
     BuiltIn::new("batch", "Job", &definitions::JOB, job).keeping(&JOB_FIELDS),
-    BuiltIn::new("batch", "CronJob", &definitions::CRON_JOB, cron_job),
+    BuiltIn::new("batch", "CronJob", &definitions::CRON_JOB, cron_job)
+        .keeping(&CRON_JOB_FIELDS),
 ];
 
 static JOB_FIELDS: Keep = keep! {
     metadata { name namespace creationTimestamp deletionTimestamp }
     spec { completions parallelism selector template { spec { containers { name image } } } }
     status { succeeded startTime completionTime conditions { type status } }
+};
+
+static CRON_JOB_FIELDS: Keep = keep! {
+    metadata { name namespace creationTimestamp }
+    spec {
+        schedule timeZone suspend
+        jobTemplate { spec { selector template { spec { containers { name image } } } } }
+    }
+    status { active lastScheduleTime }
 };
 
 fn job(it: View<'_>) -> Vec<Value> {

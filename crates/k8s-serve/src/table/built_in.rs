@@ -70,10 +70,10 @@ impl BuiltIn {
         definitions: &'static [ColumnDefinition],
         cells: fn(View<'_>) -> Vec<Value>,
     ) -> Self {
-        Self { group, kind, definitions, cells, conditions: |_| &[], order: None, keep: &Keep::All }
+        Self { group, kind, definitions, cells, conditions: |_| &[], order: None, keep: &Keep::Typed }
     }
 
-    /// With the fields that are looked at, for kinds that are large or many.
+    /// With the fields that are looked at, for kinds that are large or many, or hold JSON of clients.
     pub(super) const fn keeping(mut self, keep: &'static Keep) -> Self {
         self.keep = keep;
         self

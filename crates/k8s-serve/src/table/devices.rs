@@ -4,18 +4,22 @@ use serde_json::Value;
 
 use super::built_in::{BuiltIn, cells};
 use super::definitions;
+use super::keep::{Keep, keep};
 use super::view::View;
 
 pub(super) static KINDS: [BuiltIn; 6] = [
-    BuiltIn::new(GROUP, "DeviceClass", &definitions::DEVICE_CLASS, name_and_age),
+    BuiltIn::new(GROUP, "DeviceClass", &definitions::DEVICE_CLASS, name_and_age)
+        .keeping(&NAME_AND_AGE),
     BuiltIn::new(GROUP, "DeviceTaintRule", &definitions::DEVICE_TAINT_RULE, taint_rule),
-    BuiltIn::new(GROUP, "ResourceClaim", &definitions::RESOURCE_CLAIM, claim),
+    BuiltIn::new(GROUP, "ResourceClaim", &definitions::RESOURCE_CLAIM, claim)
+        .keeping(&CLAIM_FIELDS),
     BuiltIn::new(
         GROUP,
         "ResourceClaimTemplate",
         &definitions::RESOURCE_CLAIM_TEMPLATE,
         name_and_age,
-    ),
+    )
+    .keeping(&NAME_AND_AGE),
     BuiltIn::new(
         GROUP,
         "ResourcePoolStatusRequest",
@@ -34,6 +38,13 @@ pub(super) static KINDS: [BuiltIn; 6] = [
 ];
 
 const GROUP: &str = "resource.k8s.io";
+
+// Without the parameters of drivers, which are any JSON.
+static NAME_AND_AGE: Keep = keep! { metadata { name namespace creationTimestamp } };
+static CLAIM_FIELDS: Keep = keep! {
+    metadata { name namespace creationTimestamp deletionTimestamp }
+    status { reservedFor allocation {} }
+};
 
 fn name_and_age(it: View<'_>) -> Vec<Value> {
     cells![it.name(), it.age()]

@@ -2,9 +2,13 @@
 
 use std::io;
 
-use serde::Serialize;
+use serde::ser::{Error, Serialize};
 use serde_json::ser::{CompactFormatter, Formatter, Serializer};
+use serde_json::value::RawValue;
 use serde_json::{Number, Value};
+
+use super::keep;
+use crate::json::go_escaped;
 
 /// A value as text: texts as they are, lists and maps as JSON.
 pub(super) fn text(value: &Value) -> String {
@@ -46,8 +50,26 @@ fn json(value: &Value) -> String {
     let mut text = Vec::new();
     let mut serializer = Serializer::with_formatter(&mut text, GoFormatter);
     // Maps have texts as keys, and memory does not fail.
-    let _ = value.serialize(&mut serializer);
+    let _ = Printed(value).serialize(&mut serializer);
     String::from_utf8(text).unwrap_or_default()
+}
+
+/// A value, with the texts of what is too far in to be one.
+struct Printed<'a>(&'a Value);
+
+impl Serialize for Printed<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Object(object) => match keep::text_of(object) {
+                Some(text) => RawValue::from_string(go_escaped(text).into_owned())
+                    .map_err(S::Error::custom)?
+                    .serialize(serializer),
+                None => serializer.collect_map(object.iter().map(|(key, it)| (key, Printed(it)))),
+            },
+            Value::Array(list) => serializer.collect_seq(list.iter().map(Printed)),
+            other => other.serialize(serializer),
+        }
+    }
 }
 
 struct GoFormatter;

@@ -59,7 +59,7 @@ impl TableWriter {
             }
             Encoding::Json => self
                 .columns
-                .read(&mut serde_json::Deserializer::from_slice(wire.bytes))
+                .read_text(wire.bytes)
                 .map_err(|_| WriteError::new("it is no JSON object")),
         }
     }

@@ -13,6 +13,7 @@ use informer_core::ObjectKey;
 use informer_core::wire::{Encoding, FieldPath, ObjectHead, Wire, WireObject};
 use jiff::Timestamp;
 use k8s_protobuf::{Kind, encode};
+use k8s_serve::table::Columns;
 use k8s_serve::watch_cache::{Capacity, Interest, WatchCache, Watcher};
 use k8s_serve::{
     At, Backend, Change, Discovery, DiscoveryPath, Object, ReadError, ReadOptions, ReadSide,
@@ -96,6 +97,8 @@ pub(crate) struct Fixed {
     pub(crate) changes: Vec<Change<Plain>>,
     /// How watches end after that; not at all if it is not said.
     pub(crate) end: Option<End>,
+    /// Other columns than those of the kind.
+    pub(crate) columns: Option<Columns>,
 }
 
 impl Fixed {
@@ -106,6 +109,7 @@ impl Fixed {
             ready: true,
             changes: Vec::new(),
             end: Some(End::Closed),
+            columns: None,
         }
     }
 
@@ -195,6 +199,11 @@ impl Backend for Fixed {
 
     async fn version(&self, _: &Resource) -> Result<u64, ReadError> {
         Ok(VERSION)
+    }
+
+    async fn columns(&self, resource: &Resource) -> Result<Columns, ReadError> {
+        let columns = self.columns.clone();
+        Ok(columns.unwrap_or_else(|| Columns::of_kind(&resource.group, &resource.kind)))
     }
 
     fn now(&self) -> Timestamp {
