@@ -12,7 +12,8 @@ mod value;
 
 use serde::de::{DeserializeOwned, DeserializeSeed};
 
-use crate::{Envelope, Error, Kind};
+use crate::error::malformed;
+use crate::{Envelope, Error, Kind, hides_levels};
 use fault::Fault;
 use value::De;
 
@@ -86,7 +87,8 @@ pub fn from_message<T: DeserializeOwned + 'static>(kind: Kind, message: &[u8]) -
     decode(kind, true, message)
 }
 
-/// [`from_message`] with a seed, which may for example skip what it does not need.
+/// [`from_message`] with a seed, which may for example skip what it does not need. Whether it can
+/// read what [hides levels](hides_levels) is left to the seed.
 ///
 /// # Errors
 /// As [`from_message`].
@@ -132,7 +134,7 @@ pub fn partial_metadata(
     kind: Kind,
     message: &[u8],
 ) -> Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta> {
-    direct::partial_metadata(kind, message)
+    if hides_levels(message) { None } else { direct::partial_metadata(kind, message) }
 }
 
 fn decode<T: DeserializeOwned + 'static>(
@@ -140,6 +142,10 @@ fn decode<T: DeserializeOwned + 'static>(
     is_versioned: bool,
     message: &[u8],
 ) -> Result<T, Error> {
+    // Most types have a part that is a `serde_json::Value`.
+    if hides_levels(message) {
+        return Err(malformed("JSON in the texts of JSON is nested too deep"));
+    }
     #[cfg(feature = "k8s-openapi")]
     if let Some(object) = direct::object(kind, message) {
         return Ok(object);

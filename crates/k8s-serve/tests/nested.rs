@@ -33,7 +33,8 @@ fn metadata(name: &str, text: &str) -> Value {
 
 /// As a server keeps it in protobuf.
 fn revision(name: &str, text: &str) -> Plain {
-    let object = json!({ "metadata": metadata(name, text), "data": { RAW_JSON: text }, "revision": 2 });
+    let object =
+        json!({ "metadata": metadata(name, text), "data": { RAW_JSON: text }, "revision": 2 });
     Plain::protobuf(Kind::of("apps/v1", "ControllerRevision").unwrap(), &object)
 }
 
@@ -63,7 +64,8 @@ fn backend(make: fn(&str, &str) -> Plain, text: &str) -> (Fixed, String) {
         Encoding::Json => ("example.com", "widgets", "Widget"),
     };
     let custom = encoding == Encoding::Json;
-    let resource = Resource { namespaced: true, custom, ..Resource::new(group, "v1", plural, kind) };
+    let resource =
+        Resource { namespaced: true, custom, ..Resource::new(group, "v1", plural, kind) };
     let mut backend = Fixed::new(resource, vec![make("a", "{}"), make("b", text)]);
     backend.changes = vec![Change { version: 8, before: None, after: Some(make("c", text)) }];
     if custom {

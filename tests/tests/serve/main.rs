@@ -14,6 +14,7 @@ mod kube_rs;
 mod kubectl;
 mod kubectl_writes;
 mod outage;
+mod nested;
 mod process;
 mod scene;
 mod text;

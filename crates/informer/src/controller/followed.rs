@@ -125,6 +125,7 @@ fn selects(informer: &dyn Followed, returned: &Returned) -> Selection {
         }
     }
     if !fields.is_everything() {
+        let is_whole = is_whole && !k8s_protobuf::hides_levels(&returned.body);
         let object = is_whole.then(|| serde_json::from_slice::<DynamicObject>(&returned.body));
         let Some(Ok(object)) = object else { return Selection::Unknown };
         if !Fields::of(resource, fields).match_object(&object) {

@@ -11,8 +11,7 @@ use super::view::View;
 
 pub(super) static KINDS: [BuiltIn; 2] = [
     BuiltIn::new("batch", "Job", &definitions::JOB, job).keeping(&JOB_FIELDS),
-    BuiltIn::new("batch", "CronJob", &definitions::CRON_JOB, cron_job)
-        .keeping(&CRON_JOB_FIELDS),
+    BuiltIn::new("batch", "CronJob", &definitions::CRON_JOB, cron_job).keeping(&CRON_JOB_FIELDS),
 ];
 
 static JOB_FIELDS: Keep = keep! {

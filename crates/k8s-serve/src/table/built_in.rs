@@ -70,7 +70,15 @@ impl BuiltIn {
         definitions: &'static [ColumnDefinition],
         cells: fn(View<'_>) -> Vec<Value>,
     ) -> Self {
-        Self { group, kind, definitions, cells, conditions: |_| &[], order: None, keep: &Keep::Typed }
+        Self {
+            group,
+            kind,
+            definitions,
+            cells,
+            conditions: |_| &[],
+            order: None,
+            keep: &Keep::Typed,
+        }
     }
 
     /// With the fields that are looked at, for kinds that are large or many, or hold JSON of clients.

@@ -14,6 +14,10 @@ pub(super) fn decode<T: DeserializeOwned>(json: &[u8]) -> Result<T, DecodeError>
         Ok(json) => Cow::Borrowed(json),
         Err(_) => String::from_utf8_lossy(json),
     };
+    if k8s_protobuf::hides_levels(json.as_bytes()) {
+        let message = "JSON in the texts of JSON is nested too deep".to_owned();
+        return Err(DecodeError { path: ".".to_owned(), message });
+    }
     serde_json::from_str(&json).map_err(|error| describe::<T>(&json, &error))
 }
 

@@ -40,6 +40,10 @@ impl Writer {
         object: &K,
     ) -> Result<S, WriteError> {
         let (operation, body) = self.send(request, verb, object).await?;
+        if k8s_protobuf::hides_levels(&body) {
+            let cause = "JSON in the texts of JSON is nested too deep".to_owned();
+            return Err(WriteError::Undecodable { operation, cause });
+        }
         serde_json::from_slice(&body).map_err(|error| {
             // Not the error's own text, which may quote the value (G34).
             let (line, column) = (error.line(), error.column());

@@ -50,7 +50,10 @@ fn what_is_no_json_is_refused() {
 /// API servers store it as clients wrote it, and readers in Go replace it.
 #[test]
 fn invalid_utf8_is_replaced() {
-    assert_eq!(copied(b"{\"\xff\": \"a\xc3\"}").unwrap(), "{\"\u{fffd}\":\"a\u{fffd}\"}".as_bytes());
+    assert_eq!(
+        copied(b"{\"\xff\": \"a\xc3\"}").unwrap(),
+        "{\"\u{fffd}\":\"a\u{fffd}\"}".as_bytes()
+    );
 }
 
 /// Objects and arrays in one another, of both kinds in no regular order.
