@@ -37,17 +37,17 @@ async fn deep_objects_are_answered_as_the_api_server_does() -> anyhow::Result<()
         [(REVISIONS, &[JSON, TABLE, PROTOBUF, METADATA][..]), (WIDGETS, &[JSON, TABLE, METADATA])]
     {
         for form in forms {
-            let (answer, expected) =
-                (get(&ours, path, form).await?, get(&direct, path, form).await?);
+            let answer = get(&ours, path, form).await?;
             if form.starts_with(PROTOBUF) {
-                // But for the version of the list.
-                ensure!(answer.len() == expected.len(), "{path} {form}");
-                for levels in LEVELS.iter().filter(|_| *form == PROTOBUF) {
-                    let text = nested(*levels);
-                    ensure!(answer.windows(text.len()).any(|part| part == text.as_bytes()));
+                for levels in LEVELS {
+                    let name = format!("deep-{levels}");
+                    let text = if *form == PROTOBUF { nested(levels) } else { name };
+                    let mut parts = answer.windows(text.len());
+                    ensure!(parts.any(|part| part == text.as_bytes()), "{path} {form}");
                 }
                 continue;
             }
+            let expected = get(&direct, path, form).await?;
             ensure!(shallow(&answer)? == shallow(&expected)?, "{path} {form}");
         }
         for levels in LEVELS {
