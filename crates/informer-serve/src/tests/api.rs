@@ -471,3 +471,18 @@ async fn a_program_shares_its_own_informers() {
     let watched = get(&endpoint, &path).await.text;
     assert!(watched.starts_with(r#"{"type":"DELETED""#), "{watched}");
 }
+
+/// One object must not spoil a list for everyone.
+#[tokio::test]
+async fn what_cannot_be_written_is_answered_by_the_api_server() {
+    let server = server().await;
+    let fault = server.faults().inject(Fault::undecodable("web-0").resource("pods"));
+    let endpoint = endpoint(&server, Options::default());
+    let others = get(&endpoint, "/api/v1/pods?labelSelector=app%3Dcart").await;
+    assert_eq!(others.json()["items"].as_array().unwrap().len(), 1);
+    fault.lift();
+    for path in ["/api/v1/pods", "/api/v1/namespaces/shop/pods/web-0"] {
+        assert_eq!(get(&endpoint, path).await.json(), direct(&server, path).await, "{path}");
+    }
+    assert_eq!(asked(&server, Verb::Get, "pods"), 2, "the second is the test's own");
+}

@@ -513,3 +513,27 @@ async fn wait_for(gateway: &Endpoint, version: &str) {
     let informer = factory.informer_as::<Object>(pods, informer::InformerOptions::new()).unwrap();
     informer.wait_for(version).await.unwrap();
 }
+
+#[tokio::test]
+async fn deep_objects_are_written_with_the_others() {
+    let server = TestServer::start().await.unwrap();
+    let gateway = endpoint(&server, Options::default());
+    let metrics = &gateway.inner.metrics;
+    let resource = informer::Resource::of::<k8s_openapi::api::apps::v1::ControllerRevision>();
+    for levels in [200, 5_000, 9_990] {
+        let text = format!("{}1{}", "{\"a\":".repeat(levels), "}".repeat(levels));
+        let revision = json!({
+            "apiVersion": "apps/v1", "kind": "ControllerRevision", "revision": 1,
+            "metadata": {"name": "deep", "namespace": "x", "resourceVersion": "3"},
+            "data": {encode::RAW_JSON: text},
+        });
+        let mut bytes = Vec::new();
+        encode::object(&revision, &mut bytes).unwrap();
+        let items = vec![Arc::new(Object::from_protobuf(&bytes).unwrap())];
+        let version = "7".to_owned();
+        let list = answer::List { resource: resource.clone(), version, items, next: None };
+        let list = list.into_response(metrics).unwrap().into_body();
+        let list = list.collect().await.unwrap().to_bytes();
+        assert!(list.windows(text.len()).any(|part| part == text.as_bytes()), "{levels}");
+    }
+}

@@ -62,3 +62,49 @@ fn without_value(text: &str) -> String {
         _ => "invalid value".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use k8s_protobuf::encode::RAW_JSON;
+    use serde_json::Value;
+
+    use super::super::{Format, Json};
+    use super::*;
+
+    fn object(spec: &str) -> Vec<u8> {
+        format!(
+            r#"{{"metadata":{{"name":"a","resourceVersion":"1","labels":{{"b":"c"}}}},"spec":{spec},"z":"d"}}"#
+        )
+        .into_bytes()
+    }
+
+    #[test]
+    fn deep_objects_are_kept_and_looked_into_but_not_decoded() {
+        for levels in [200, 10_000, 100_000] {
+            let json = object(&format!("{}1{}", "{\"a\":".repeat(levels), "}".repeat(levels)));
+            assert!(decode::<Value>(&json).is_err());
+            assert_eq!(Json.head(&json).unwrap().name, "a");
+            let kept = Json.keep(&json, "example.com/v1", "Widget").unwrap();
+            assert_eq!(Json.label(&kept, "b"), Some("c"));
+            for (path, expected) in [("z", vec!["d"]), ("spec.a.a", vec![]), ("spec.b", vec![])] {
+                let mut found = Vec::new();
+                Json.fields(&kept, &path.parse().unwrap(), &mut |value| found.push(value));
+                assert_eq!(found, expected, "{path}");
+            }
+        }
+    }
+
+    /// The process would end: a stack that overflows cannot be caught.
+    #[test]
+    fn json_in_the_texts_of_json_does_not_overflow_the_stack() {
+        let mut inner = "1".to_owned();
+        for _ in 0..60 {
+            let text = inner.replace('\\', "\\u005c").replace('"', "\\u0022");
+            let (open, close) = ("[".repeat(120), "]".repeat(120));
+            inner = format!("{open}{{\"{RAW_JSON}\":\"{text}\"}}{close}");
+        }
+        let error = decode::<Value>(&object(&inner)).unwrap_err();
+        assert!(error.message.contains("too deep"), "{error}");
+        assert!(decode::<Value>(&object(&format!("{{\"{RAW_JSON}\":\"[1]\"}}"))).is_ok());
+    }
+}
