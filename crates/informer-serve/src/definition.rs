@@ -83,8 +83,11 @@ impl Definition {
         let headers = HeaderMap::new();
         let sent = send(&self.client, Method::GET, &path, &headers, Bytes::new()).await.ok();
         let response = sent.filter(|it| it.status() == StatusCode::OK)?;
-        let body = Limited::new(response.into_body(), MAX_BYTES).collect().await.ok()?;
-        serde_json::from_slice(&body.to_bytes()).ok()
+        let body = Limited::new(response.into_body(), MAX_BYTES).collect().await.ok()?.to_bytes();
+        if k8s_protobuf::hides_levels(&body) {
+            return None;
+        }
+        serde_json::from_slice(&body).ok()
     }
 
     fn read(&self, definition: &Value) -> Custom {
