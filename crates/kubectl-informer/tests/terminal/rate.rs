@@ -53,7 +53,7 @@ fn load(cluster: &Cluster, count: usize) -> Vec<(String, String)> {
 
 fn write(cluster: &Cluster, (namespace, name): &(String, String), number: u64) {
     let patch = json!({"metadata": {"annotations": {"n": number.to_string()}},
-        "status": {"phase": if number % 2 == 0 { "Running" } else { "Pending" }}});
+        "status": {"phase": if number.is_multiple_of(2) { "Running" } else { "Pending" }}});
     cluster.patch("pods", namespace, name, &patch).unwrap();
 }
 

@@ -23,9 +23,12 @@ fn node() -> Value {
             "lastHeartbeatTime": "2026-01-01T00:00:00Z", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}})
 }
 
+/// Something that happens, and what the screen shows when it has arrived.
+type Step<'a> = (Box<dyn Fn() + 'a>, &'static str);
+
 /// What happens, and what the screen shows when it has arrived: objects of several resources come
 /// in no order otherwise.
-fn story(cluster: &Cluster) -> Vec<(Box<dyn Fn() + '_>, &'static str)> {
+fn story(cluster: &Cluster) -> Vec<Step<'_>> {
     let patch =
         |resource: &'static str, namespace: &'static str, name: &'static str, patch: Value| {
             move || drop(cluster.patch(resource, namespace, name, &patch).unwrap())
