@@ -151,7 +151,7 @@ proptest! {
             value
         };
         let with = state(&old, &secret);
-        let states = [with.clone(), state(&new, &other), json!({"kind": "Secret"}), old.clone(),
+        let states = [with.clone(), state(&new, &other), json!({"kind": "Secret"}), old,
             json!({"kind": "Secret", "metadata": 1, "data": "x"}), Value::Null];
         let options = DiffOptions { noise, ..DiffOptions::default() };
         for state in &states {

@@ -24,8 +24,8 @@ impl Object for Plain {
         None
     }
 
-    fn field(&self, _: &str) -> Cow<'_, str> {
-        Cow::Borrowed("")
+    fn field(&self, path: &str) -> Cow<'_, str> {
+        Cow::Borrowed(if path == "metadata.name" { self.0.name() } else { "" })
     }
 
     fn wire(&self) -> Wire<'_> {
