@@ -171,8 +171,16 @@ impl<O: Object> WatchCache<O> {
     /// version up to which changes were known then, from which a [`watch`](Self::watch) goes on.
     #[must_use]
     pub fn last_changes(&self, interest: &Interest, limit: usize) -> (u64, Vec<Selected<O>>) {
-        let state = self.lock();
-        (state.dispatch.version(), state.dispatch.last_changes(interest, limit))
+        let (version, known) = {
+            let state = self.lock();
+            (state.dispatch.version(), state.dispatch.known_changes())
+        };
+        // Without the lock: a selector may read every object of the log.
+        let newest_first = known.into_iter().rev();
+        let of_interest = newest_first.filter_map(|it| Some((it.event(interest)?, it)));
+        let mut changes = Vec::from_iter(of_interest.take(limit));
+        changes.reverse();
+        (version, changes)
     }
 
     /// Takes changes, in the order of their versions. All up to `version` are known then: that of

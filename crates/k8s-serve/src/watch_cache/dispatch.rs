@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::index::Index;
 use super::interest::{EventType, Interest};
 use super::logged::{Encodings, Logged, Portion};
-use super::{Capacity, Events, Selected};
+use super::{Capacity, Events};
 use crate::backend::Change;
 use crate::log::{Batch, ChangeLog, Cursor, Dropped, Expired, Room};
 use crate::object::Object;
@@ -136,17 +136,10 @@ impl<O: Object> Dispatch<O> {
         }
     }
 
-    /// The last changes that are of interest and still known, oldest first, at most `limit`.
-    #[must_use]
-    pub fn last_changes(&self, interest: &Interest, limit: usize) -> Vec<Selected<O>> {
-        let newest_first = self.log.entries_from(self.log.first()).rev();
-        let of_interest = newest_first.filter_map(|(_, _, logged)| {
-            let logged = logged?;
-            Some((logged.event(interest)?, Arc::clone(logged)))
-        });
-        let mut changes: Vec<_> = of_interest.take(limit).collect();
-        changes.reverse();
-        changes
+    /// All changes that are still known, oldest first.
+    pub(super) fn known_changes(&self) -> Vec<Arc<Logged<O>>> {
+        let entries = self.log.entries_from(self.log.first());
+        entries.filter_map(|(_, _, logged)| logged.cloned()).collect()
     }
 
     /// Takes changes as [`WatchCache::push`](super::WatchCache::push) does. Returns the selections
