@@ -27,15 +27,20 @@ impl Familiar {
         self.lock().get(token).map(|(user, _)| user.clone())
     }
 
-    /// Notes that a token was accepted. The one that was not for longest makes room.
+    /// Notes that a token was accepted. The one that was not for longest makes room: of the user's
+    /// own, if they are more than a quarter.
     pub(super) fn note(&self, token: TokenHash, user: Party) {
         let mut users = self.lock();
-        users.insert(token, (user, Instant::now()));
-        if users.len() > self.capacity {
-            let oldest = users.iter().min_by_key(|(_, (_, accepted))| *accepted);
-            if let Some(oldest) = oldest.map(|(token, _)| *token) {
-                users.remove(&oldest);
-            }
+        users.insert(token, (user.clone(), Instant::now()));
+        let own = users.values().filter(|(it, _)| *it == user).count();
+        let has_too_many = own > (self.capacity / 4).max(1);
+        if !has_too_many && users.len() <= self.capacity {
+            return;
+        }
+        let may_go = users.iter().filter(|(_, (it, _))| !has_too_many || *it == user);
+        let oldest = may_go.min_by_key(|(_, (_, accepted))| *accepted).map(|(token, _)| *token);
+        if let Some(oldest) = oldest {
+            users.remove(&oldest);
         }
     }
 
@@ -55,16 +60,29 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test(start_paused = true)]
-    async fn the_token_that_was_not_accepted_for_longest_makes_room() {
-        let familiar = Familiar::new(2);
-        for token in [1, 2, 1, 3] {
-            familiar.note([token; 32], "user".into());
+    async fn note(familiar: &Familiar, tokens: &[(u8, &str)]) {
+        for (token, user) in tokens {
+            familiar.note([*token; 32], (*user).into());
             tokio::time::advance(Duration::from_secs(1)).await;
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_token_that_was_not_accepted_for_longest_makes_room() {
+        let familiar = Familiar::new(4);
+        let tokens = [(1, "a"), (2, "b"), (3, "c"), (1, "a"), (4, "d"), (5, "e")];
+        note(&familiar, &tokens).await;
         let is_known = |token| familiar.user(&[token; 32]).is_some();
-        assert_eq!([1, 2, 3].map(is_known), [true, false, true]);
+        assert_eq!([1, 2, 3, 4, 5].map(is_known), [true, false, true, true, true]);
         familiar.forget(&[1; 32]);
         assert_eq!(familiar.user(&[1; 32]), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_user_with_many_tokens_has_only_own_ones_forgotten() {
+        let familiar = Familiar::new(8);
+        note(&familiar, &[(1, "a"), (2, "many"), (3, "many"), (4, "many"), (5, "many")]).await;
+        let is_known = |token| familiar.user(&[token; 32]).is_some();
+        assert_eq!([1, 2, 3, 4, 5].map(is_known), [true, false, false, true, true]);
     }
 }
