@@ -124,6 +124,8 @@ async fn g04_events_of_a_key_come_in_order_and_across_keys_in_the_servers() {
         server.cluster().apply(&config_map(name, &round.to_string())).unwrap();
         written.push(server.cluster().version());
     }
+    // The server gathers changes for some milliseconds: that needs the clock, and is over then.
+    soon(informer.wait_for(server.cluster().version())).await.unwrap();
     let mut seen = Vec::new();
     while seen.len() < written.len() {
         seen.push(really(versions.recv()).await.unwrap());
