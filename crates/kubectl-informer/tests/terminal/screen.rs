@@ -1,10 +1,15 @@
 //! What the screen shows.
 
-use informer_testkit::{Cluster, TestServer};
+use std::time::Duration;
+
+use informer_testkit::{Cluster, Fault, TestServer};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::{Screen, Terminal};
+
+/// So that a test that fails ends, however slow the machine is.
+const DEADLINE: Duration = Duration::from_secs(60);
 
 const COMMAND: &str = "watch deployments,secrets,nodes,configmaps -A -o diff";
 
@@ -75,7 +80,7 @@ fn story(cluster: &Cluster) -> Vec<Step<'_>> {
                 "type": "Ready", "status": "True", "lastHeartbeatTime": "2026-01-01T00:05:00Z",
                 "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}),
             )),
-            "noise",
+            "update node-1",
         ),
         (
             Box::new(create(json!({"apiVersion": "v1", "kind": "ConfigMap",
@@ -127,11 +132,11 @@ async fn shown(size: (u16, u16), environment: &[(&str, &str)], flags: &str) -> (
 }
 
 async fn until(screen: &mut watch::Receiver<Screen>, appears: &str) -> (String, String) {
-    let arrived = |it: &Screen| it.text.contains(appears);
-    if let Ok(screen) = screen.wait_for(arrived).await {
-        return (screen.text(), screen.painted.clone());
-    }
-    panic!("the program ended: {}", screen.borrow().text());
+    let arrives = screen.wait_for(|it| it.text.contains(appears));
+    let arrived = tokio::time::timeout(DEADLINE, arrives).await.is_ok_and(|it| it.is_ok());
+    let screen = screen.borrow();
+    assert!(arrived, "{appears:?} does not appear: {}", screen.text());
+    (screen.text(), screen.painted.clone())
 }
 
 #[tokio::test(flavor = "multi_thread")]
