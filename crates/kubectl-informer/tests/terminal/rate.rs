@@ -98,6 +98,9 @@ async fn merged_changes_begin_with_what_was_printed_last() {
 
 /// Prints what 2,000 changes a second cost an optimised program: `INFORMER_PROGRAM=PATH cargo test
 /// -p kubectl-informer --test terminal -- --ignored --nocapture`.
+///
+/// The writer is as fast as the build of this test lets it be; `latest` says how far it fell behind.
+/// With `--release` both are optimised, and no path is needed.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "measures, for half a minute"]
 async fn two_thousand_changes_a_second() {
