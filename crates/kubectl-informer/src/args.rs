@@ -28,7 +28,7 @@ pub struct Args {
     /// Which server to ask, and as whom.
     #[command(flatten)]
     pub connection: ConnectionArgs,
-    /// Say more on stderr: -v what the informers do, -vv every request.
+    /// Say more on stderr: -v what the informers do, -vv every request, -vvv everything.
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub verbose: u8,
 }
@@ -51,6 +51,7 @@ pub enum Command {
 
 /// Arguments of `demo`.
 #[derive(Debug, Clone, Parser)]
+#[command(after_help = DEMO_HELP)]
 pub struct DemoArgs {
     /// End after this time, such as 20s; without it, end with Ctrl-C.
     #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
@@ -161,8 +162,8 @@ pub enum GetOutput {
 #[derive(Debug, Clone, Parser)]
 #[command(after_help = SERVE_HELP)]
 pub struct ServeArgs {
-    /// Where to listen. On any other than a loopback address only health probes are answered, unless
-    /// --tls-cert-file or --unprotected-api is given.
+    /// Where to listen. On any other than a loopback address only health probes are answered,
+    /// unless --tls-cert-file or --unprotected-api is given.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8888")]
     pub addr: SocketAddr,
     /// The resources that are read with your account, and may be held: names as for watch, or * for
@@ -177,9 +178,9 @@ pub struct ServeArgs {
     /// read. Without it nothing is answered on an address that is not loopback and has no TLS.
     #[arg(long)]
     pub unprotected_api: bool,
-    /// Speak TLS with this certificate, in PEM, followed by those of its issuers, and answer callers
-    /// what the API server allows them: your account must be allowed what system:auth-delegator
-    /// allows. The files are read again when they change.
+    /// Speak TLS with this certificate, in PEM, followed by those of its issuers, and answer
+    /// callers what the API server allows them: your account must be allowed what
+    /// system:auth-delegator allows. The files are read again when they change.
     #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
     pub tls_cert_file: Option<PathBuf>,
     /// The private key of the certificate, in PEM, not encrypted.
@@ -273,17 +274,24 @@ pub enum ManagedFields {
     Drop,
 }
 
+const DEMO_HELP: &str = "\
+Open http://127.0.0.1:8888/ in a browser for the status page: what is held, and what changes. Where
+port 8888 is taken, the demonstration prints another address.";
+
 const SERVE_HELP: &str = "\
 Try:
   kubectl informer serve --cache pods,nodes
   kubectl --server http://127.0.0.1:8888 get pods -A
   curl -g 'http://127.0.0.1:8888/deploy?labels[k8s-app]=kube-dns'
+Open http://127.0.0.1:8888/ in a browser for the status page: what is held, and what changes.
 
 Lists and watches are answered from memory, whatever cannot be is passed on to the API server. On
 loopback without TLS that is done with your account, and nothing is written: writes, exec,
-port-forward and proxy are answered 403. With --tls-cert-file callers get what the API server allows
-them, and writes are passed on with their tokens. Look at /metrics: serve_api_requests_total says who answered, serve_staleness_seconds how old the caches
-are, serve_held_bytes what they take.";
+port-forward and proxy are answered 403. With --tls-cert-file callers get what the API server
+allows them, and writes are passed on with their tokens.
+
+Look at /metrics: serve_api_requests_total says whether the cache or the API server answered,
+serve_staleness_seconds how old the caches are, serve_held_bytes what they take.";
 
 const COMPLETION_HELP: &str = "\
 Try:
