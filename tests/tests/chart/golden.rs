@@ -2,6 +2,7 @@
 //! `INFORMER_WRITE_GOLDEN=1`.
 
 use anyhow::ensure;
+use serde_json::Value;
 
 use crate::helm::{Case, Helm, chart, objects};
 
@@ -26,6 +27,21 @@ fn every_option_renders_what_is_expected() -> anyhow::Result<()> {
 }
 
 #[test]
+fn names_that_look_like_numbers_stay_strings() -> anyhow::Result<()> {
+    let Some(helm) = Helm::find() else { return Ok(()) };
+    let names = ["nameOverride=7", "fullnameOverride=8", "serviceAccount.name=9"];
+    let sets = names.iter().flat_map(|it| ["--set-string", it]).collect::<Vec<_>>();
+    for case in Case::all()? {
+        let rendered = helm.template_as("123", "456", &case.values(), &sets)?.clean(&case.name)?;
+        for object in objects(&rendered)? {
+            let path = not_a_string(&object);
+            ensure!(path.is_none(), "{}: {path:?} of {object:#}", case.name);
+        }
+    }
+    Ok(())
+}
+
+#[test]
 fn helm_lint_finds_nothing() -> anyhow::Result<()> {
     let Some(helm) = Helm::find() else { return Ok(()) };
     for case in Case::all()? {
@@ -46,7 +62,11 @@ fn the_notes_say_how_to_reach_it_and_what_is_held() -> anyhow::Result<()> {
             &["endpointslices.discovery.k8s.io", "--tls-server-name informer.informer.svc"][..],
         ),
         ("everything", &["Secrets too"]),
-        ("own-account", &["rbac.create is false", "- endpointslices", "metrics.readers"]),
+        (
+            "own-account",
+            &["rbac.create is false", "- endpointslices", "metrics.readers and statusPage.readers"],
+        ),
+        ("metrics", &["kubectl", "proxy", "http://127.0.0.1:8001/"]),
     ] {
         let values = chart().join("tests").join(case).join("values.yaml");
         let notes = helm.notes(&values)?.clean(case)?;
@@ -69,6 +89,29 @@ fn the_chart_is_of_this_version_and_its_values_are_documented() -> anyhow::Resul
         ensure!(readme.contains(&format!("| `{name}")), "README.md says nothing of {name}");
     }
     Ok(())
+}
+
+/// A field of names, labels or annotations that is no string.
+fn not_a_string(value: &Value) -> Option<String> {
+    const NAMES: [&str; 5] =
+        ["name", "namespace", "secretName", "serviceAccountName", "priorityClassName"];
+    const MAPS: [&str; 3] = ["labels", "matchLabels", "annotations"];
+    match value {
+        Value::Object(map) => map.iter().find_map(|(key, value)| {
+            let wrong = match value {
+                Value::Object(map) if MAPS.contains(&&**key) => {
+                    map.values().any(|it| !it.is_string())
+                }
+                Value::Array(all) if ["matchNames", "dnsNames"].contains(&&**key) => {
+                    all.iter().any(|it| !it.is_string())
+                }
+                value => NAMES.contains(&&**key) && !value.is_string(),
+            };
+            if wrong { Some(key.clone()) } else { not_a_string(value) }
+        }),
+        Value::Array(all) => all.iter().find_map(not_a_string),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    }
 }
 
 fn difference(expected: &str, rendered: &str) -> String {

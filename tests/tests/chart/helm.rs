@@ -40,8 +40,20 @@ impl Helm {
 
     /// What the chart renders with these values.
     pub(crate) fn template(&self, values: &Path, more: &[&str]) -> anyhow::Result<Printed> {
+        self.template_as(NAME, NAME, values, more)
+    }
+
+    /// As [`template`](Self::template), as another release in another namespace.
+    pub(crate) fn template_as(
+        &self,
+        release: &str,
+        namespace: &str,
+        values: &Path,
+        more: &[&str],
+    ) -> anyhow::Result<Printed> {
         let mut command = Command::new(&self.0);
-        command.args(["template", NAME]).arg(chart()).args(["--namespace", NAME, "--values"]);
+        command.args(["template", release]).arg(chart());
+        command.args(["--namespace", namespace, "--values"]);
         run(command.arg(values).args(more), "")
     }
 

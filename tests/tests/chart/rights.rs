@@ -17,7 +17,7 @@ use crate::pod::{Pod, Ready, SOON, free_port, get};
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 
 const VALUES: &str = "
-image: {repository: informer}
+image: {repository: kubectl-informer}
 tls: {existingSecret: informer-tls}
 clientCA: {configMap: clients}
 auditLog: true
@@ -29,6 +29,9 @@ cache:
     - {group: example.com, resource: widgets}
   onDemand:
     - {group: '', resource: configmaps}
+statusPage:
+  readers:
+    - {kind: ServiceAccount, name: prometheus, namespace: informer}
 metrics:
   readers:
     - {kind: ServiceAccount, name: prometheus, namespace: informer}
@@ -127,11 +130,13 @@ async fn the_account_of_the_chart_is_enough_for_all_that_it_should_do() -> anyho
     let event = event.context("the watch ended")??.into_data().unwrap_or_default();
     ensure!(String::from_utf8_lossy(&event).contains("ADDED"), "{event:?}");
 
-    // The metrics are for those who were named.
+    // The metrics and the status page are for those who were named.
     answered(&viewer, "/metrics", 403, "cannot get path").await?;
     let token = token_of(admin, "prometheus").await?;
     let prometheus = pod.client(cluster, "nobody", Some(&token)).await?;
     answered(&prometheus, "/metrics", 200, "serve_api_requests_total").await?;
+    answered(&viewer, "/ui/page.js", 403, "cannot get path").await?;
+    answered(&prometheus, "/ui/page.js", 200, "").await?;
     eventually_ok("every right was reviewed", SOON, async || {
         let (_, metrics) = get(&prometheus, "/metrics").await?;
         let cached = r#"verb="list",resource="pods.v1",code="200",from="cache""#;

@@ -8,14 +8,15 @@ use serde_json::Value;
 use crate::helm::{Case, Helm, chart, object, objects};
 
 /// The least that must be said.
-const BASE: &str = "{image: {repository: informer}, tls: {existingSecret: t}";
+const BASE: &str = "{image: {repository: kubectl-informer}, tls: {existingSecret: t}";
 
 /// What is added to the base, and what must be said of it.
-const REFUSED: [(&str, &[&str]); 31] = [
+const REFUSED: [(&str, &[&str]); 33] = [
     ("replicas: 0", &["/replicas", "minimum: got 0, want 1"]),
     ("replicas: -1, podDisruptionBudget: {enabled: false}", &["/replicas"]),
     ("replicas: two", &["/replicas", "want integer"]),
     ("podDisruptionBudget: {minAvailable: 2}", &["minAvailable (2)", "replicas (2)"]),
+    ("podDisruptionBudget: {minAvailable: 51%}", &["minAvailable (51%), rounded up to 2", "(2)"]),
     ("podDisruptionBudget: {minAvailable: 1, maxUnavailable: 1}", &["/podDisruptionBudget"]),
     ("podDisruptionBudget: {minAvailable: 100%}", &["/podDisruptionBudget/minAvailable"]),
     ("podDisruptionBudget: {maxUnavailable: 0}", &["/podDisruptionBudget"]),
@@ -27,11 +28,15 @@ const REFUSED: [(&str, &[&str]); 31] = [
         &["renewBefore (3000h)"],
     ),
     ("image: {repository: \"\"}", &["/image/repository"]),
-    ("image: {repository: informer, digest: sha256:abc}", &["/image/digest"]),
+    ("image: {repository: kubectl-informer, digest: sha256:abc}", &["/image/digest"]),
     ("config: {maxMemmory: 1Gi}", &["/config", "'maxMemmory' not allowed"]),
     ("config: {unprotectedApi: true}", &["/config", "'unprotectedApi' not allowed"]),
     ("config: {maxMemory: 1.5Gi}", &["/config/maxMemory"]),
     ("config: {maxMemory: 1Gi}", &["config.maxMemory (1Gi)", "resources.limits.memory (1Gi)"]),
+    (
+        "config: {maxMemory: 1073741824}",
+        &["maxMemory (1073741824)", "resources.limits.memory (1Gi)"],
+    ),
     ("config: {maxStaleness: 1m14s}", &["config.maxStaleness (1m14s)", "75s"]),
     ("config: {idleTimeout: soon}", &["/config/idleTimeout"]),
     ("config: {maxConnections: 0}", &["/config/maxConnections"]),
@@ -91,7 +96,7 @@ fn values_that_make_no_sense_are_refused_in_words() -> anyhow::Result<()> {
         let key = values.split(':').next().unwrap_or_default();
         let base = match key {
             "image" => "{tls: {existingSecret: t}",
-            "tls" => "{image: {repository: informer}",
+            "tls" => "{image: {repository: kubectl-informer}",
             _ => BASE,
         };
         let printed = helm.template_of(&format!("{base}, {values}}}"))?;

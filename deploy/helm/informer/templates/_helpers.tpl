@@ -26,8 +26,8 @@
 {{- end }}
 
 {{- define "informer.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "informer.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "informer.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "informer.labels" -}}
@@ -84,9 +84,9 @@ annotations:
 {{- $total -}}
 {{- end }}
 
-{{- /* A size such as 512Mi in bytes. */ -}}
+{{- /* A size such as 512Mi in bytes. A number in YAML is a float64, whose text may have an exponent. */ -}}
 {{- define "informer.bytes" -}}
-{{- $text := toString . -}}
+{{- $text := ternary (int64 .) . (kindIs "float64" .) | toString -}}
 {{- $unit := regexFind "[A-Za-z]*$" $text -}}
 {{- $factors := dict "" 1 "k" 1000 "M" 1000000 "G" 1000000000 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 -}}
 {{- mul (trimSuffix $unit $text | int64) (get $factors $unit) -}}

@@ -2,12 +2,22 @@
 {{- define "informer.validate" -}}
 {{- $replicas := int .Values.replicas -}}
 {{- with .Values.podDisruptionBudget -}}
-{{- if and .enabled (regexMatch "^[0-9]+$" (toString .minAvailable)) (ge (int .minAvailable) $replicas) -}}
-{{- fail (printf "podDisruptionBudget.minAvailable (%v) must be less than replicas (%v), or no node can be drained" .minAvailable $replicas) -}}
+{{- $wanted := toString .minAvailable -}}
+{{- $least := trimSuffix "%" $wanted | int -}}
+{{- $rounded := "" -}}
+{{- if hasSuffix "%" $wanted -}}
+{{- /* As Kubernetes does: rounded up. */ -}}
+{{- $least = div (add (mul $least $replicas) 99) 100 | int -}}
+{{- $rounded = printf ", rounded up to %d," $least -}}
+{{- end -}}
+{{- if and .enabled .minAvailable (ge $least $replicas) -}}
+{{- fail (printf "podDisruptionBudget.minAvailable (%v)%s must be less than replicas (%v), or no node can be drained" .minAvailable $rounded $replicas) -}}
 {{- end -}}
 {{- end -}}
 {{- $limit := dig "limits" "memory" "" .Values.resources -}}
 {{- $held := .Values.config.maxMemory | default "1Gi" -}}
+{{- if kindIs "float64" $held }}{{ $held = int64 $held }}{{ end -}}
+{{- if kindIs "float64" $limit }}{{ $limit = int64 $limit }}{{ end -}}
 {{- if and $limit (ge (include "informer.bytes" $held | int64) (include "informer.bytes" $limit | int64)) -}}
 {{- fail (printf "config.maxMemory (%v) must be less than resources.limits.memory (%v): connections and answers take memory too" $held $limit) -}}
 {{- end -}}
