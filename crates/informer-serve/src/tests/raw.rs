@@ -148,7 +148,7 @@ async fn malformed_and_oversized_heads_are_refused() {
         "GET  /api/v1/pods HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned(),
         "GET /api/v1/pods HTTP/9.9\r\nHost: localhost\r\n\r\n".to_owned(),
         "\x16\x03\x01\x02\x00\x01\x00\x01\x7c\x03\x03\r\n\r\n".to_owned(),
-        format!("GET /api/v1/pods HTTP/1.1\r\nHost: localhost\r\n{}\r\n", "A: b\r\n".repeat(500)),
+        format!("GET /api/v1/pods HTTP/1.1\r\nHost: localhost\r\n{}\r\n", "A: b\r\n".repeat(2000)),
     ] {
         let answer = it.send(request.as_bytes()).await;
         let short = &request[..request.len().min(60)];
