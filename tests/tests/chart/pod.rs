@@ -124,7 +124,11 @@ impl Pod {
             let (code, text) = get(client, "/readyz").await?;
             let is_wanted = match wanted {
                 Ready::Yes => code == 200,
-                Ready::Not(why) => code == 503 && text.contains(why),
+                // Over TLS the reason is in the log alone.
+                Ready::Not(why) => {
+                    let is_reason = |line: &str| line.contains("not ready:") && line.contains(why);
+                    code == 503 && !text.contains(why) && self.said().lines().any(is_reason)
+                }
             };
             ensure!(is_wanted, "{code} {text}");
             Ok(())

@@ -115,6 +115,9 @@ async fn the_account_of_the_chart_is_enough_for_all_that_it_should_do() -> anyho
     answered(&certified, "/apis/apps/v1/deployments", 200, "\"kind\":\"Table\"").await?;
     answered(&client, "/apis/example.com/v1/widgets", 200, "\"green\"").await?;
     answered(&client, "/api/v1/configmaps", 200, "\"kind\":\"Table\"").await?;
+    // The notes take the endpoint's own token for a first try.
+    let own = pod.client(cluster, "nobody", Some(&scene.token)).await?;
+    answered(&own, "/api/v1/pods", 200, "\"kind\":\"Table\"").await?;
     // What the account may not read is the API server's to answer.
     answered(&client, "/api/v1/secrets", 200, "\"kind\":\"Table\"").await?;
     answered(&viewer, "/api/v1/secrets", 403, "cannot list resource").await?;
@@ -179,7 +182,7 @@ async fn each_right_that_is_taken_away_is_named() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_whole_rule_the_answer_says_what_is_missing() -> anyhow::Result<()> {
+async fn without_a_whole_rule_the_log_says_what_is_missing() -> anyhow::Result<()> {
     let Some(scene) = Scene::new().await? else { return Ok(()) };
     let role = object(&scene.rendered, "ClusterRole", "-cache")?;
     let rights = rights_of(role)?;
@@ -237,7 +240,9 @@ async fn each_right_to_review_that_is_taken_away_is_named() -> anyhow::Result<()
         pod.is_ready(&client, Ready::Not(&words)).await?;
         pod.says(&words).await?;
         let (code, text) = get(&client, "/api/v1/namespaces/default/pods").await?;
-        ensure!(code == 503 && text.contains(&words), "{code} {text}");
+        // Callers are not shown what the account may do.
+        let is_said = code == 503 && text.contains("cannot be looked up now");
+        ensure!(is_said && !text.contains(&words), "{code} {text}");
     }
     Ok(())
 }
