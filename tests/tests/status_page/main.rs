@@ -4,6 +4,7 @@
 mod access;
 mod browser;
 mod pictures;
+mod refused;
 mod served;
 
 use std::time::Duration;

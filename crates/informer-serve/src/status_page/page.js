@@ -53,6 +53,11 @@ function clock(time) {
   const date = time ? new Date(time) : null;
   return date && !Number.isNaN(date.getTime()) ? date.toTimeString().slice(0, 8) : '–';
 }
+// The time of day here; its day and zone are in the title.
+const timeOf = (time) => {
+  const date = time ? new Date(time) : null;
+  return el('time', { text: clock(time), title: date && !Number.isNaN(date.getTime()) ? `Local time: ${date}` : null });
+};
 const full = (it) => (it.namespace ? `${it.namespace}/${it.name}` : it.name);
 
 // ---- State -------------------------------------------------------------------------------------
@@ -121,8 +126,15 @@ async function* lines(response) {
   }
 }
 const pause = (time, signal) => new Promise((resolve) => {
-  const timer = setTimeout(resolve, time);
-  if (signal) signal.addEventListener('abort', () => { clearTimeout(timer); resolve(); });
+  if (signal && signal.aborted) { resolve(); return; }
+  let timer = null;
+  const done = () => {
+    clearTimeout(timer);
+    if (signal) signal.removeEventListener('abort', done);
+    resolve();
+  };
+  timer = setTimeout(done, time);
+  if (signal) signal.addEventListener('abort', done);
 });
 
 // A stream that is opened again until it is stopped: at once after it ended, then less often.
@@ -173,7 +185,11 @@ function follow(of, path, take, options) {
 function shown(signal) {
   return new Promise((resolve) => {
     const look = () => { if (!document.hidden) done(); };
-    const done = () => { document.removeEventListener('visibilitychange', look); resolve(); };
+    const done = () => {
+      document.removeEventListener('visibilitychange', look);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
     document.addEventListener('visibilitychange', look);
     signal.addEventListener('abort', done);
   });
@@ -256,9 +272,9 @@ function showCollections(answer) {
       'A resource is held from the first read or watch of it on. Choose one to begin with; if you may read single namespaces only, fill in the namespace first.',
       el('div', {}, ...COMMON.slice(0, 4).map((name) => el('button', { type: 'button', text: name, onclick: () => choose(name) }))));
   }
-  const kinds = [...new Set([...answer.collections.map((it) => it.name), ...COMMON])];
+  const names = [...new Set([...answer.collections.map((it) => it.name), ...COMMON])];
   const list = by('kinds');
-  if (list.children.length !== kinds.length) list.replaceChildren(...kinds.map((value) => el('option', { value: plain(value) })));
+  if (list.children.length !== names.length) list.replaceChildren(...names.map((value) => el('option', { value: plain(value) })));
 }
 
 function rowOf(it) {
@@ -346,7 +362,7 @@ function troubleOf(it, before) {
   if (before && troubles.get(it.id) === key) return before;
   troubles.set(it.id, key);
   const items = errors.slice(0, 8).map((error) => el('li', {},
-    el('time', { text: clock(error.at) }), bdi(error.message),
+    timeOf(error.at), bdi(error.message),
     error.advice ? el('span', { class: 'advice', text: error.advice }) : null));
   return el('tr', { class: 'trouble', 'data-of': `${it.id} trouble` }, el('td', { colspan: 9 },
     cause ? el('div', {}, bdi(cause.message), figures.advice ? el('span', { class: 'advice', text: figures.advice }) : null) : null,
@@ -438,11 +454,14 @@ function empty() {
 // ---- Changes -----------------------------------------------------------------------------------
 
 const changes = { all: [], frozen: null, versions: new Map(), stop: null, serial: 0, waiting: 0 };
+// The kinds of the resources that streams have named: the collections are polled, and may come later.
+const kinds = new Map();
+const takeKinds = (hello) => hello.resources.forEach((it) => kinds.set(it.id, it.kind));
 
 function openChanges() {
   if (changes.stop) changes.stop();
   changes.all = [];
-  changes.frozen = state.paused ? [] : null;
+  changes.frozen = null;
   changes.waiting = 0;
   changes.versions.clear();
   state.picked = null;
@@ -474,6 +493,7 @@ function takeChange(line) {
       for (const [resource, version] of Object.entries(line.versions)) changes.versions.set(resource, version);
       break;
     case 'hello':
+      takeKinds(line);
       break;
     case 'refused':
       changes.versions.delete(line.resource);
@@ -494,7 +514,7 @@ function prepared(line) {
 }
 function kindOf(resource) {
   const held = state.held.get(resource);
-  return held ? held.kind : String(resource).split('.')[0];
+  return held ? held.kind : kinds.get(resource) || String(resource).split('.')[0];
 }
 // A value of the diff as one line.
 function word(shown) {
@@ -534,7 +554,7 @@ function entryRow(it, inline) {
   const kind = it.type === 'gap' ? 'gap' : it.verb;
   const label = it.type === 'gap' ? `changes of ${it.resource} were missed` : `${it.verb} ${it.kind} ${full(it)} ${it.diff.changes.slice(0, MAX_FIELDS).map((field) => `${field.path}: ${word(field.old)} to ${word(field.new)}`).join(', ')}`;
   const row = el('div', { class: `row entry first ${kind}${it.quiet ? ' quiet' : ''}`, role: 'option', id: it.key, 'aria-label': plain(label), onclick: () => open(it) },
-    el('time', { text: clock(it.time) }),
+    timeOf(it.time),
     el('span', { class: `verb ${kind}`, text: kind }));
   if (it.type === 'gap') {
     row.append(el('span', { class: 'what', text: it.resource }), el('span', { class: 'aside', text: 'changes before this are not known' }));
@@ -640,7 +660,12 @@ async function loadObjects(signal) {
   objects.loading = false;
   later(true);
   const path = () => `${base}?watch=1&allowWatchBookmarks=true&timeoutSeconds=300&resourceVersion=${version}${labels}`;
-  const again = () => { if (!signal.aborted) openObjects(); };
+  // Listed again, though never at once. Without the right to watch, what was listed stays.
+  const again = () => {
+    stop();
+    pause(1000, signal).then(() => { if (!signal.aborted) openObjects(); });
+  };
+  const refused = (error) => { if (error.status === 410) again(); else stop(); };
   const stop = follow('objects', path, (batch) => {
     for (const event of batch) {
       if (event.type === 'ERROR') { again(); return; }
@@ -652,7 +677,7 @@ async function loadObjects(signal) {
       }
     }
     later(true);
-  }, { headers: { Accept: TABLE }, silence: 90000, refused: again });
+  }, { headers: { Accept: TABLE }, silence: 90000, refused });
   signal.addEventListener('abort', stop);
 }
 function takeColumns(definitions) {
@@ -743,20 +768,20 @@ function objectRow(it) {
 
 // ---- One object --------------------------------------------------------------------------------
 
-const detail = { of: null, stop: null, again: null };
-function open(it) {
+const detail = { of: null, stop: null, again: null, start: null };
+function open(it, wait) {
+  later(false);
   if (it.type === 'gap') return;
   state.picked = it;
-  later(false);
   const resource = typeof it.resource === 'string' ? state.held.get(it.resource) || parsed(it) : it.resource;
-  openObject(resource, it.namespace || '', it.name, it.verb === 'deleted');
+  openObject(resource, it.namespace || '', it.name, it.verb === 'deleted', wait || 0);
 }
 // `deployments.v1.apps`
 function parsed(it) {
   const [plural, version, ...group] = it.resource.split('.');
   return { id: it.resource, plural, version, group: group.join('.'), kind: it.kind, namespaced: Boolean(it.namespace) };
 }
-function openObject(resource, namespace, name, isGone) {
+function openObject(resource, namespace, name, isGone, wait) {
   closeDetail(false);
   const of = { resource, namespace, name };
   detail.of = of;
@@ -766,6 +791,10 @@ function openObject(resource, namespace, name, isGone) {
   by('detail-name').replaceChildren(bdi(full(of)));
   by('history').replaceChildren(el('p', { class: 'empty', text: 'No change since this endpoint began to hold it.' }));
   by('yaml').replaceChildren('…');
+  if (wait) detail.start = setTimeout(() => readObject(of, isGone), wait); else readObject(of, isGone);
+}
+function readObject(of, isGone) {
+  const { resource, namespace, name } = of;
   const seen = new Map();
   const path = () => {
     const query = new URLSearchParams({ resource: resource.id, name, last: '50' });
@@ -775,6 +804,7 @@ function openObject(resource, namespace, name, isGone) {
   };
   detail.stop = follow('detail', path, (batch) => {
     for (const line of batch) {
+      if (line.type === 'hello') takeKinds(line);
       if (line.type === 'at') for (const [id, version] of Object.entries(line.versions)) seen.set(id, version);
       if (line.type !== 'change') continue;
       const history = by('history');
@@ -793,7 +823,7 @@ function changeOf(it) {
   if (it.diff.more) asides.push(`${number(it.diff.more)} more changes`);
   if (it.quiet) asides.push('noise only: versions, heartbeats and the like');
   return el('div', { class: `change${it.past ? '' : ' fresh'}` },
-    el('p', {}, el('time', { text: clock(it.time) }), el('span', { class: `verb ${it.verb}`, text: it.verb }),
+    el('p', {}, timeOf(it.time), el('span', { class: `verb ${it.verb}`, text: it.verb }),
       el('span', { class: 'aside', text: `version ${it.version}` })),
     ...fields, asides.length ? el('p', { class: 'aside', text: asides.join(', ') }) : null);
 }
@@ -831,6 +861,7 @@ function folded(object) {
 function closeDetail(back) {
   if (detail.stop) detail.stop();
   clearTimeout(detail.again);
+  clearTimeout(detail.start);
   detail.stop = null;
   detail.of = null;
   problem('detail');
@@ -924,6 +955,8 @@ function applyFilters() {
   if (now.kind === filters.kind && now.namespace === filters.namespace && now.labels === filters.labels) return;
   Object.assign(filters, now);
   problem('changes');
+  // What was frozen does not fit any more.
+  if (state.paused) setPaused(false);
   openChanges();
   if (state.view === 'objects') openObjects();
   remember();
@@ -953,7 +986,8 @@ function move(step) {
   const place = (state.view === 'objects' ? to : flat.indexOf(entries[to])) * height();
   if (place < list.scrollTop) list.scrollTop = place;
   else if (place + 3 * height() > list.scrollTop + list.clientHeight) list.scrollTop = place + 3 * height() - list.clientHeight;
-  if (detail.of && !narrow.matches) open(state.picked); else later(false);
+  // Who holds the key passes many, and reads the last.
+  if (detail.of && !narrow.matches) open(state.picked, 150); else later(false);
 }
 document.addEventListener('keydown', (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || by('help').open) return;
@@ -978,7 +1012,7 @@ document.addEventListener('keydown', (event) => {
     j: () => move(1), k: () => move(-1), ArrowDown: () => move(1), ArrowUp: () => move(-1),
     g: () => move(-Infinity), G: () => move(Infinity),
     Enter: () => { if (state.picked) { open(state.picked); by('detail-name').focus({ preventScroll: true }); } },
-    p: () => setPaused(!state.paused),
+    p: () => { if (state.view !== 'objects') setPaused(!state.paused); },
     o: () => show(state.view === 'objects' ? 'changes' : 'objects'),
     n: () => { by('noise').click(); },
     y: () => { if (detail.of) showTab(by('yaml').hidden ? 'yaml' : 'history'); },
@@ -986,11 +1020,16 @@ document.addEventListener('keydown', (event) => {
   };
   const inPanel = by('detail').contains(event.target) && event.target !== by('detail-name');
   if (event.key.startsWith('Arrow') && (inPanel || isPressed)) return;
-  if (event.key === 'Enter' && (isPressed || inPanel)) return;
+  if (event.key === 'Enter' && (isPressed || inPanel || event.target instanceof HTMLAnchorElement)) return;
   const action = keys[event.key];
   if (action) { event.preventDefault(); action(); }
 });
 
+// The part of the address after the # says what is shown: the link leaves it as it is.
+document.querySelector('.skip').addEventListener('click', (event) => {
+  event.preventDefault();
+  list.focus({ preventScroll: true });
+});
 by('filters').addEventListener('submit', (event) => event.preventDefault());
 for (const id of ['kind', 'namespace', 'labels']) {
   by(id).addEventListener('input', applySoon);
