@@ -88,12 +88,13 @@ function connection(now, text) {
   document.body.classList.toggle('lost', now === 'lost');
   if (by('connection-text').textContent !== text) by('connection-text').textContent = text;
 }
+const sentence = (text) => (/[.!?]$/.test(text) ? text : `${text}.`);
 function advice(status, message) {
   switch (status) {
     case 0: return 'The endpoint does not answer: is `kubectl informer serve`, or the `kubectl proxy` in between, still running? This page goes on by itself as soon as it is there.';
     case 401: return 'Your credentials are not accepted (any more). Through `kubectl proxy`: renew your login, and start it again.';
-    case 403: return `You may not see this: ${message} Choose a kind and a namespace that you may watch.`;
-    case 429: return `${message} Close other pages and watches, or wait a moment.`;
+    case 403: return `You may not see this: ${sentence(message)} Choose a kind and a namespace that you may watch.`;
+    case 429: return `${sentence(message)} Close other pages and watches, or wait a moment.`;
     default: return message;
   }
 }
