@@ -17,7 +17,10 @@ const DESK: Look = Look { width: 1120, height: 640, theme: "light" };
 /// Puts what differs from run to run in its place: times, and rates. The policy allows no inline
 /// style, but what a test does.
 const STILL: &str = "
-    document.querySelectorAll('#list time, #history time').forEach((it, at) => { const second = 59 - (at % 60); it.textContent = `12:00:${String(second).padStart(2, '0')}`; });
+    window.order = selected().reverse().map((it) => it.version);
+    window.still = (at) => `12:00:${String(59 - (at % 60)).padStart(2, '0')}`;
+    document.querySelectorAll('#list time').forEach((it, at) => { it.textContent = still(at); });
+    document.querySelectorAll('#history .change').forEach((it) => { it.querySelector('time').textContent = still(order.indexOf(it.querySelector('.aside').textContent.slice(8))); });
     window.rates = { 'pods.v1': 3.2, 'deployments.v1.apps': 1.6, 'configmaps.v1': 0 };
     document.querySelectorAll('#rows tr.held').forEach((it, row) => { const rate = rates[it.dataset.of]; it.querySelector('.rate span').textContent = rate.toFixed(1); const samples = Array.from({ length: 60 }, (_, at) => 2 + 1.6 * Math.sin((at + row * 9) / 3.1) * Math.cos(at / 7) + (at % 7 === 3 ? 1.5 : 0)); sparkline(it.querySelector('.spark'), samples.map((it) => (it * rate) / samples[59])); });
     document.querySelectorAll('#rows td:nth-child(6)').forEach((it) => { it.textContent = 'now'; });
