@@ -50,6 +50,10 @@ async fn it_looks_as_it_should_in_both_themes_and_on_a_phone() -> anyhow::Result
     // Figures are polled.
     let pods = server.cluster().count("pods");
     page.until(&format!("state.held.get('pods.v1').figures.objects === {pods}")).await?;
+    // Streams of several kinds come in any order.
+    page.eval("changes.all.sort((one, other) => one.version - other.version); later(true); true")
+        .await?;
+    page.until("draw === null").await?;
 
     take(&mut page, "status-page-light").await?;
     page.look(DESK.dark()).await?;
@@ -68,6 +72,7 @@ async fn it_looks_as_it_should_in_both_themes_and_on_a_phone() -> anyhow::Result
     page.press("Enter").await?;
     page.press("y").await?;
     page.until("document.querySelector('#yaml .key')").await?;
+    page.until("state.held.get('pods.v1').figures.watchers === 1").await?;
     take(&mut page, "status-page-objects").await?;
     served.stop().await
 }
