@@ -12,7 +12,9 @@ pub(super) fn changed(
     before: Option<&Cached>,
     after: Option<&Cached>,
 ) -> Diff {
-    match (before.and_then(|it| state(resource, it)), after.and_then(|it| state(resource, it))) {
+    // What was added or deleted is not parsed at all.
+    let (Some(before), Some(after)) = (before, after) else { return Diff::default() };
+    match (state(resource, before), state(resource, after)) {
         (Some(before), Some(after)) => between(&before, &after, &DiffOptions::default()),
         _ => Diff::default(),
     }
@@ -21,10 +23,44 @@ pub(super) fn changed(
 fn state(resource: &Resource, object: &Cached) -> Option<Value> {
     let mut text = Vec::new();
     object.object().write_json(&mut text).ok()?;
+    // The stack would overflow, which ends the process.
+    if k8s_protobuf::hides_levels(&text) {
+        return None;
+    }
     let mut state: Value = serde_json::from_slice(&text).ok()?;
     // Items of lists do not say what they are; whose values are hidden depends on it.
     let state_of = state.as_object_mut()?;
     state_of.insert("apiVersion".to_owned(), resource.api_version().into());
     state_of.insert("kind".to_owned(), resource.kind.clone().into());
     Some(state)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use informer::ObjectKey;
+    use serde_json::json;
+
+    use super::*;
+    use crate::object::Object;
+
+    /// The process would end.
+    #[test]
+    fn an_object_that_hides_levels_is_not_parsed() {
+        const KEY: &str = "$serde_json::private::RawValue";
+        let text = (0..60).fold("1".to_owned(), |inner, _| {
+            let inner = inner.replace('\\', "\\u005c").replace('"', "\\u0022");
+            format!("{}{{\"{KEY}\":\"{inner}\"}}{}", "[".repeat(120), "]".repeat(120))
+        });
+        let resource = Resource::of::<k8s_openapi::api::core::v1::Pod>();
+        let state = |replicas: u32, odd: &str| {
+            let object = json!({"metadata": {"name": "a"}, "spec": {"replicas": replicas, "odd": {KEY: odd}}});
+            let object = Object::from_json(object.to_string().as_bytes()).unwrap();
+            Cached::new(&ObjectKey::namespaced("shop", "a"), &Arc::new(object))
+        };
+        let changes = |odd: &str| changed(&resource, Some(&state(1, odd)), Some(&state(2, odd)));
+        assert_eq!(changes("1").changes.len(), 1);
+        assert_eq!(changes(&text).changes.len(), 0);
+    }
 }
