@@ -103,6 +103,26 @@ impl Asker {
         &self.caller
     }
 
+    /// Whether callers are known and reviewed.
+    pub(crate) fn is_reviewed(&self) -> bool {
+        self.control.is_some()
+    }
+
+    /// The caller as the credentials say now, for a stream that goes on: groups may have changed.
+    ///
+    /// # Errors
+    /// If the credentials are not accepted any more, or are another user's now; or if the API
+    /// server does not say.
+    pub(crate) async fn again(&self) -> Result<Self, Refused> {
+        let Some((control, presented)) = &self.control else { return Ok(self.clone()) };
+        let purpose = Purpose::OpenWatch(self.caller.user.as_str().into());
+        let caller = control.authenticate(presented, &purpose).await?;
+        if caller.user != self.caller.user {
+            return Err(Refused::Unauthenticated);
+        }
+        Ok(Self { caller: Arc::new(caller), control: self.control.clone() })
+    }
+
     /// Whether the caller may do this; there is no permission to lose where nothing is reviewed.
     ///
     /// # Errors

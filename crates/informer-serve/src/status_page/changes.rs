@@ -12,6 +12,7 @@ mod feed;
 mod line;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -31,6 +32,7 @@ use self::feed::{Event, Feed, Taken, Told};
 use super::query::ChangesQuery;
 use crate::access::{Asker, Attributes, Permission, Refused};
 use crate::audit::About;
+use crate::collection::Collection;
 use crate::collections::Unready;
 use crate::definition::plain;
 use crate::endpoint::Endpoint;
@@ -44,6 +46,8 @@ const GATHER: Duration = Duration::from_millis(50);
 const TICK: Duration = Duration::from_secs(5);
 /// How long until it is tried again to add what could not be.
 const ADD_AGAIN: Duration = Duration::from_secs(60);
+/// How often the credentials are looked at again in a stream that has no permission to lose.
+const REVIEW: Duration = Duration::from_secs(45);
 /// How many changes are compared for one chunk, about: others have their turn then.
 const MOST_AT_ONCE: usize = 64;
 
@@ -84,8 +88,12 @@ struct Changes {
     /// Permissions that are lost, by resource.
     lost: FuturesUnordered<BoxFuture<'static, (Resource, Box<Status>)>>,
     reviewed: Vec<Attributes>,
-    /// When what could not be added is tried again.
+    /// When what could not be added, or was lost, is tried again.
     again: HashMap<Resource, Instant>,
+    /// When it was known last that the credentials are accepted.
+    authenticated: Instant,
+    /// Whether the credentials are refused: nothing more follows.
+    is_over: bool,
     /// The feed that is asked first: each in turn.
     turn: usize,
     sent: Instant,
@@ -117,6 +125,8 @@ impl Changes {
             lost: FuturesUnordered::new(),
             reviewed: Vec::new(),
             again: HashMap::new(),
+            authenticated: now,
+            is_over: false,
             turn: 0,
             sent: now,
             tick: now + TICK,
@@ -160,22 +170,35 @@ impl Changes {
     /// Adds what is held and not among the feeds, and may be watched.
     async fn add_new(&mut self) -> Vec<Told> {
         let mut told = Vec::new();
-        for collection in self.endpoint.inner.collections.now() {
+        for resource in self.addable() {
+            match self.add(resource.clone()).await {
+                Ok(begun) => told.push(begun),
+                // What the caller may not watch is left out.
+                Err(_) => drop(self.again.insert(resource, Instant::now() + ADD_AGAIN)),
+            }
+        }
+        told
+    }
+
+    /// What is held and not among the feeds, and is tried now.
+    fn addable(&self) -> Vec<Resource> {
+        let is_addable = |collection: &Arc<Collection>| {
             let resource = &collection.own;
             let is_known = self.feeds.iter().any(|it| it.resource == *resource);
             let is_elsewhere = self.query.namespace.is_some() && !resource.namespaced;
             let is_usable = !collection.has_ended() && collection.informer.has_synced();
             let rests = self.again.get(resource).is_some_and(|at| Instant::now() < *at);
-            if !is_usable || is_known || is_elsewhere || rests {
-                continue;
-            }
-            // What the caller may not watch is left out.
-            match self.add(resource.clone()).await {
-                Ok(begun) => told.push(begun),
-                Err(_) => drop(self.again.insert(resource.clone(), Instant::now() + ADD_AGAIN)),
-            }
-        }
-        told
+            is_usable && !is_known && !is_elsewhere && !rests
+        };
+        let held = self.endpoint.inner.collections.now().into_iter();
+        held.filter(is_addable).map(|it| it.own.clone()).collect()
+    }
+
+    /// Looks whose the credentials are, before anything is added with the rights of their user.
+    async fn authenticate(&mut self) -> Result<(), Refused> {
+        self.asker = self.asker.again().await?;
+        self.authenticated = Instant::now();
+        Ok(())
     }
 
     /// Adds the changes of a resource, if the caller may watch it.
@@ -272,7 +295,7 @@ impl Changes {
         let mut out = Vec::new();
         while out.is_empty() {
             let is_over = self.feeds.is_empty() && !self.query.resources.is_empty();
-            if is_over {
+            if is_over || self.is_over {
                 return None;
             }
             match self.woken().await {
@@ -280,21 +303,35 @@ impl Changes {
                 Woken::Lost(resource, status) => {
                     self.feeds.retain(|it| it.resource != resource);
                     line::write(&mut out, &line::refused(&resource, &status));
+                    self.is_over |= status.code == 401;
+                    self.again.insert(resource, Instant::now() + ADD_AGAIN);
                 }
                 Woken::Ready => self.take(&mut out),
                 Woken::Tick => {
-                    if self.query.resources.is_empty() {
-                        let told = self.add_new().await;
-                        self.tell(&mut out, told);
-                    } else {
-                        self.write_at(&mut out);
-                    }
+                    let told = self.ticked().await;
+                    self.tell(&mut out, told);
                     self.tick = Instant::now() + TICK;
                 }
             }
         }
         self.sent = Instant::now();
         Some(out)
+    }
+
+    /// What is new, of a stream of all that is held.
+    async fn ticked(&mut self) -> Vec<Told> {
+        let is_due = self.authenticated.elapsed() >= REVIEW || !self.addable().is_empty();
+        if !self.query.resources.is_empty() || !is_due {
+            return Vec::new();
+        }
+        match self.authenticate().await {
+            Ok(()) => self.add_new().await,
+            Err(Refused::Unknown | Refused::Busy) => Vec::new(),
+            Err(Refused::Unauthenticated | Refused::Forbidden(_)) => {
+                self.is_over = true;
+                Vec::new()
+            }
+        }
     }
 
     async fn woken(&mut self) -> Woken {

@@ -132,6 +132,60 @@ async fn changes_end_when_the_permission_is_taken_away() {
     assert!(lines.line().await.is_none(), "it goes on");
 }
 
+const ALL_PODS: &str = "/api/v1/pods";
+
+impl Controlled {
+    /// Alice may watch Pods, which are held.
+    async fn with_pods() -> Self {
+        let it = Self::start().await;
+        it.judge.allows("bob", json!({"verb": "list", "version": "v1", "resource": "pods"}));
+        it.get("bob-token", ALL_PODS).await.items();
+        it.judge.allows("alice", json!({"verb": "watch", "version": "v1", "resource": "pods"}));
+        it
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn changes_of_all_that_is_held_end_with_the_token() {
+    let it = Controlled::with_pods().await;
+    let mut lines = it.changes("").await;
+    it.judge.forgets("alice-token");
+    let refused = lines.next("refused").await;
+    assert_eq!((&refused["resource"], &refused["code"]), (&json!("pods.v1"), &json!(401)));
+    assert!(lines.line().await.is_none(), "it goes on");
+    // Also where nothing may be watched.
+    let mut lines = {
+        it.judge.knows("alice-token", "alice", &[]);
+        tokio::time::advance(Duration::from_secs(11)).await;
+        it.changes("namespace=none").await
+    };
+    it.judge.forgets("alice-token");
+    let ends = tokio::time::timeout(Duration::from_secs(100), async {
+        while lines.line().await.is_some() {}
+    });
+    assert!(ends.await.is_ok(), "it goes on");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_added_to_changes_is_reviewed_with_the_groups_of_now() {
+    let it = Controlled::with_pods().await;
+    let pods = json!({"verb": "watch", "version": "v1", "resource": "pods"});
+    let mut lines = it.changes("").await;
+    it.judge.knows("alice-token", "alice", &["other"]);
+    it.judge.forbids("alice", &pods);
+    assert_eq!(lines.next("refused").await["code"], 403);
+    // It is not added again at once, nor with what was.
+    let before = it.judge.accesses().len();
+    for _ in 0..5 {
+        assert_eq!(lines.next("at").await["versions"], json!({}));
+    }
+    assert_eq!(it.judge.accesses().len(), before);
+    it.judge.allows("alice", pods);
+    while lines.next("at").await["versions"] == json!({}) {}
+    let last = it.judge.accesses().pop().unwrap();
+    assert_eq!(last["groups"], json!(["other", "system:authenticated"]));
+}
+
 #[tokio::test]
 async fn changes_count_as_watches_of_their_user() {
     let it = Controlled::start().await;
