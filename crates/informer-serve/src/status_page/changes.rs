@@ -37,6 +37,7 @@ use crate::collections::Unready;
 use crate::definition::plain;
 use crate::endpoint::Endpoint;
 use crate::guard::refuse;
+use crate::per_user::Lasting;
 use crate::refusal::Refusal;
 
 /// How soon after a chunk the next is sent at the earliest: a burst comes in a few parts.
@@ -88,6 +89,8 @@ struct Changes {
     /// Permissions that are lost, by resource.
     lost: FuturesUnordered<BoxFuture<'static, (Resource, Box<Status>)>>,
     reviewed: Vec<Attributes>,
+    /// The stream as a watch of its user, where callers are known.
+    counted: Option<Lasting>,
     /// When what could not be added, or was lost, is tried again.
     again: HashMap<Resource, Instant>,
     /// When it was known last that the credentials are accepted.
@@ -124,6 +127,7 @@ impl Changes {
             feeds: Vec::new(),
             lost: FuturesUnordered::new(),
             reviewed: Vec::new(),
+            counted: None,
             again: HashMap::new(),
             authenticated: now,
             is_over: false,
@@ -136,6 +140,10 @@ impl Changes {
 
     /// Begins with everything that was asked for: the first lines.
     async fn open(&mut self) -> Result<Vec<u8>, No> {
+        if self.asker.is_reviewed() {
+            let counted = self.endpoint.inner.per_user.open(&self.asker.caller().user);
+            self.counted = Some(counted.map_err(No::Refusal)?);
+        }
         let mut told = Vec::new();
         for name in self.query.resources.clone() {
             let resource = self.find(&name).await?;
@@ -225,6 +233,8 @@ impl Changes {
         let attributes = self.query.attributes(&resource, namespace.as_deref());
         let permission = self.asker.may(attributes.clone()).await.map_err(No::Refused)?;
         let counted = match &permission {
+            // The stream counts as its first watch, also without any.
+            Some(_) if self.feeds.is_empty() => self.counted.clone(),
             Some(_) => Some(inner.per_user.open(&self.asker.caller().user).map_err(No::Refusal)?),
             None => None,
         };

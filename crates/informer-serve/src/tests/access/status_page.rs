@@ -196,7 +196,12 @@ async fn changes_count_as_watches_of_their_user() {
     let first = it.changes("resource=pods&namespace=shop").await;
     let more = it.get("alice-token", "/ui/changes?resource=pods&namespace=shop").await;
     more.refusal(429, "TooManyRequests");
+    // Also where nothing may be watched.
+    it.get("alice-token", "/ui/changes").await.refusal(429, "TooManyRequests");
     drop(first);
+    let idle = it.changes("").await;
+    it.get("alice-token", "/ui/changes").await.refusal(429, "TooManyRequests");
+    drop(idle);
     drop(it.changes("resource=pods&namespace=shop").await);
 }
 
