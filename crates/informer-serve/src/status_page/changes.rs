@@ -194,9 +194,10 @@ impl Changes {
             let resource = &collection.own;
             let is_known = self.feeds.iter().any(|it| it.resource == *resource);
             let is_elsewhere = self.query.namespace.is_some() && !resource.namespaced;
+            let is_strict = self.endpoint.inner.catalog.is_strict(resource);
             let is_usable = !collection.has_ended() && collection.informer.has_synced();
             let rests = self.again.get(resource).is_some_and(|at| Instant::now() < *at);
-            is_usable && !is_known && !is_elsewhere && !rests
+            is_usable && !is_known && !is_elsewhere && !is_strict && !rests
         };
         let held = self.endpoint.inner.collections.now().into_iter();
         held.filter(is_addable).map(|it| it.own.clone()).collect()
@@ -232,6 +233,12 @@ impl Changes {
         };
         let attributes = self.query.attributes(&resource, namespace.as_deref());
         let permission = self.asker.may(attributes.clone()).await.map_err(No::Refused)?;
+        if inner.catalog.is_strict(&resource) {
+            let name = resource.group_resource();
+            return Err(No::Refusal(Refusal::forbidden(format!(
+                "{name} is never answered from the cache here (--strict)"
+            ))));
+        }
         let counted = match &permission {
             // The stream counts as its first watch, also without any.
             Some(_) if self.feeds.is_empty() => self.counted.clone(),

@@ -286,6 +286,20 @@ async fn all_that_is_held_is_told_also_what_is_held_later() {
 }
 
 #[tokio::test]
+async fn changes_of_what_is_strict_are_not_told() {
+    let server = server().await;
+    let options = Options { strict: vec!["nodes".into()], ..Options::default() };
+    let endpoint = endpoint(&server, options);
+    let refused = get(&endpoint, "/ui/changes?resource=nodes").await;
+    assert!(refused.refusal(403, "Forbidden").contains("--strict"));
+    get(&endpoint, "/api/v1/pods").await.items();
+    let nodes = informer::Resource::of::<k8s_openapi::api::core::v1::Node>();
+    assert!(endpoint.inner.collections.synced(&nodes).await.is_ok());
+    let told = get(&endpoint, "/ui/changes?follow=false").await.text;
+    assert!(told.contains("pods.v1") && !told.contains("nodes.v1"), "{told}");
+}
+
+#[tokio::test]
 async fn what_cannot_be_told_is_refused() {
     let server = server().await;
     let options = Options { namespace: Some("shop".to_owned()), ..Options::default() };
