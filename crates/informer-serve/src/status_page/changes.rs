@@ -152,7 +152,9 @@ impl Changes {
             }
         }
         if self.query.resources.is_empty() {
-            told.extend(self.add_new().await);
+            let (begun, all) = self.add_new().await;
+            all.map_err(No::Refused)?;
+            told.extend(begun);
         }
         let mut out = Vec::new();
         let resources = self.feeds.iter().map(|it| super::collections::named(&it.resource));
@@ -176,16 +178,21 @@ impl Changes {
     }
 
     /// Adds what is held and not among the feeds, and may be watched.
-    async fn add_new(&mut self) -> Vec<Told> {
+    ///
+    /// Stops if nobody can say now what the caller may watch: what was added already is told.
+    async fn add_new(&mut self) -> (Vec<Told>, Result<(), Refused>) {
         let mut told = Vec::new();
         for resource in self.addable() {
             match self.add(resource.clone()).await {
                 Ok(begun) => told.push(begun),
+                Err(No::Refused(refused @ (Refused::Unknown | Refused::Busy))) => {
+                    return (told, Err(refused));
+                }
                 // What the caller may not watch is left out.
                 Err(_) => drop(self.again.insert(resource, Instant::now() + ADD_AGAIN)),
             }
         }
-        told
+        (told, Ok(()))
     }
 
     /// What is held and not among the feeds, and is tried now.
@@ -342,7 +349,7 @@ impl Changes {
             return Vec::new();
         }
         match self.authenticate().await {
-            Ok(()) => self.add_new().await,
+            Ok(()) => self.add_new().await.0,
             Err(Refused::Unknown | Refused::Busy) => Vec::new(),
             Err(Refused::Unauthenticated | Refused::Forbidden(_)) => {
                 self.is_over = true;

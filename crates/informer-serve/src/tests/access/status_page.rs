@@ -186,6 +186,37 @@ async fn what_is_added_to_changes_is_reviewed_with_the_groups_of_now() {
     assert_eq!(last["groups"], json!(["other", "system:authenticated"]));
 }
 
+#[tokio::test(start_paused = true)]
+async fn changes_wait_for_an_api_server_that_does_not_say_who_may() {
+    let it = Controlled::with_pods().await;
+    it.judge.knows("carol-token", "carol", &[]);
+    // The token is known, so that the rights alone are not.
+    it.get("carol-token", "/ui/changes?resource=pods").await.refusal(403, "Forbidden");
+    it.judge.allows("carol", json!({"verb": "watch", "version": "v1", "resource": "pods"}));
+    it.judge.is_away(true);
+    it.get("carol-token", "/ui/changes?namespace=web").await.refusal(503, "ServiceUnavailable");
+    it.judge.is_away(false);
+    let mut lines = it.changes("").await;
+    lines.next("at").await;
+    it.judge.allows("bob", json!({"verb": "list", "version": "v1", "resource": "nodes"}));
+    it.judge.allows("alice", json!({"verb": "watch", "version": "v1", "resource": "nodes"}));
+    it.get("bob-token", "/api/v1/nodes").await.items();
+    it.judge.is_away(true);
+    for _ in 0..3 {
+        lines.next("at").await;
+    }
+    it.judge.is_away(false);
+    // At the next ticks, and not after the pause of what was refused.
+    let is_told = async |lines: &mut Lines| {
+        lines.next("at").await["versions"].as_object().unwrap().len() == 2
+    };
+    let mut was = false;
+    for _ in 0..3 {
+        was |= is_told(&mut lines).await;
+    }
+    assert!(was, "it is not tried again");
+}
+
 #[tokio::test]
 async fn changes_count_as_watches_of_their_user() {
     let it = Controlled::start().await;
