@@ -88,13 +88,22 @@ impl AuditLog {
             None => std::slice::from_ref(&asked.attributes),
         };
         for attributes in about {
-            let mut line = asked.event(attributes, caller, code).to_string().into_bytes();
-            line.push(b'\n');
-            let waiting = self.lines.max_capacity() - self.lines.capacity();
-            let is_full = caller.is_none() && waiting >= MAX_WAITING_UNKNOWN;
-            if is_full || self.lines.try_send(line).is_err() {
-                self.dropped.inc();
-            }
+            self.write(&asked.event(attributes, caller, code), caller.is_some());
+        }
+    }
+
+    /// Writes a line for what an answer that has begun tells from now on.
+    pub(crate) fn record_more(&self, asked: &Audited, caller: &Caller, attributes: &Attributes) {
+        self.write(&asked.event(attributes, Some(caller), 200), true);
+    }
+
+    fn write(&self, event: &Value, is_known: bool) {
+        let mut line = event.to_string().into_bytes();
+        line.push(b'\n');
+        let waiting = self.lines.max_capacity() - self.lines.capacity();
+        let is_full = !is_known && waiting >= MAX_WAITING_UNKNOWN;
+        if is_full || self.lines.try_send(line).is_err() {
+            self.dropped.inc();
         }
     }
 }
@@ -103,6 +112,11 @@ impl Audited {
     pub(crate) fn of(request: &mut Request<Body>) -> Self {
         let about = About::default();
         request.extensions_mut().insert(about.clone());
+        Self::about(request, about)
+    }
+
+    /// Of a request whose handler writes lines of its own.
+    pub(crate) fn about(request: &Request<Body>, about: About) -> Self {
         let uri = request.uri();
         let query = uri.query().unwrap_or_default();
         let agent = request.headers().get(USER_AGENT);

@@ -31,7 +31,7 @@ use tokio::time::Instant;
 use self::feed::{Event, Feed, Taken, Told};
 use super::query::ChangesQuery;
 use crate::access::{Asker, Attributes, Permission, Refused};
-use crate::audit::About;
+use crate::audit::{About, Audited};
 use crate::collection::Collection;
 use crate::collections::Unready;
 use crate::definition::plain;
@@ -61,14 +61,11 @@ pub(crate) async fn answer(State(endpoint): State<Endpoint>, request: Request) -
         Ok(query) => query,
         Err(refusal) => return refusal.into_response(),
     };
-    let mut stream = Changes::new(endpoint, asker, query);
-    match stream.open().await {
-        Ok(first) => {
-            if let Some(about) = request.extensions().get::<About>() {
-                about.set(stream.reviewed.clone());
-            }
-            stream.into_response(first)
-        }
+    let about = request.extensions().get::<About>().cloned().unwrap_or_default();
+    let audited = Audited::about(&request, about.clone());
+    let mut stream = Changes::new(endpoint, asker, query, audited);
+    match stream.open(&about).await {
+        Ok(first) => stream.into_response(first),
         Err(No::Refused(refused)) => refuse(&refused, request.headers()),
         Err(No::Refusal(refusal)) => refusal.into_response(),
     }
@@ -88,7 +85,7 @@ struct Changes {
     feeds: Vec<Feed>,
     /// Permissions that are lost, by resource.
     lost: FuturesUnordered<BoxFuture<'static, (Resource, Box<Status>)>>,
-    reviewed: Vec<Attributes>,
+    audited: Audited,
     /// The stream as a watch of its user, where callers are known.
     counted: Option<Lasting>,
     /// When what could not be added, or was lost, is tried again.
@@ -113,7 +110,7 @@ enum Woken {
 }
 
 impl Changes {
-    fn new(endpoint: Endpoint, asker: Asker, query: ChangesQuery) -> Self {
+    fn new(endpoint: Endpoint, asker: Asker, query: ChangesQuery, audited: Audited) -> Self {
         let stopping = endpoint.inner.stopping.clone();
         let stopped = async move {
             stopping.token.cancelled().await;
@@ -126,7 +123,7 @@ impl Changes {
             query,
             feeds: Vec::new(),
             lost: FuturesUnordered::new(),
-            reviewed: Vec::new(),
+            audited,
             counted: None,
             again: HashMap::new(),
             authenticated: now,
@@ -139,23 +136,23 @@ impl Changes {
     }
 
     /// Begins with everything that was asked for: the first lines.
-    async fn open(&mut self) -> Result<Vec<u8>, No> {
+    async fn open(&mut self, about: &About) -> Result<Vec<u8>, No> {
         if self.asker.is_reviewed() {
             let counted = self.endpoint.inner.per_user.open(&self.asker.caller().user);
             self.counted = Some(counted.map_err(No::Refusal)?);
         }
-        let mut told = Vec::new();
-        for name in self.query.resources.clone() {
-            let resource = self.find(&name).await?;
-            if self.feeds.iter().all(|it| it.resource != resource) {
-                told.push(self.add(resource).await?);
+        let told = match self.query.resources.is_empty() {
+            true => {
+                let (told, all) = self.add_new().await;
+                all.map_err(No::Refused)?;
+                // Without any, the line is about the path.
+                if !self.feeds.is_empty() {
+                    about.set(self.feeds.iter().map(|it| it.reviewed.clone()).collect::<Vec<_>>());
+                }
+                told
             }
-        }
-        if self.query.resources.is_empty() {
-            let (begun, all) = self.add_new().await;
-            all.map_err(No::Refused)?;
-            told.extend(begun);
-        }
+            false => self.add_named(about).await?,
+        };
         let mut out = Vec::new();
         let resources = self.feeds.iter().map(|it| super::collections::named(&it.resource));
         let resources = Vec::from_iter(resources);
@@ -163,6 +160,30 @@ impl Changes {
         line::write(&mut out, &json!({"type": "hello", "run": run, "resources": resources}));
         self.tell(&mut out, told);
         Ok(out)
+    }
+
+    /// Adds what is asked for by name; the line is about all of it, also if it is refused.
+    async fn add_named(&mut self, about: &About) -> Result<Vec<Told>, No> {
+        let mut resources = Vec::new();
+        for name in self.query.resources.clone() {
+            let resource = self.find(&name).await?;
+            if !resources.contains(&resource) {
+                resources.push(resource);
+            }
+        }
+        let reviewed = resources.iter().map(|it| self.query.attributes(it, self.namespace_of(it)));
+        about.set(reviewed.collect::<Vec<_>>());
+        let mut told = Vec::new();
+        for resource in resources {
+            told.push(self.add(resource).await?);
+        }
+        Ok(told)
+    }
+
+    /// Where changes of a resource are told; `None` for everywhere.
+    fn namespace_of(&self, resource: &Resource) -> Option<&str> {
+        let held = self.endpoint.inner.collections.namespace();
+        self.query.namespace.as_deref().or(held).filter(|_| resource.namespaced)
     }
 
     /// The resource that a name means. Whether there is one is not for everybody.
@@ -229,15 +250,15 @@ impl Changes {
             );
             return Err(No::Refusal(Refusal::bad_request(message)));
         }
-        let namespace = match (held, asked) {
-            (Some(held), Some(asked)) if held != asked => {
-                let message = format!(
-                    "the gateway holds namespace {held} only and knows nothing of namespace {asked}"
-                );
-                return Err(No::Refusal(Refusal::forbidden(message)));
-            }
-            (held, asked) => asked.or(held).map(str::to_owned),
-        };
+        if let (Some(held), Some(asked)) = (held, asked)
+            && held != asked
+        {
+            let message = format!(
+                "the gateway holds namespace {held} only and knows nothing of namespace {asked}"
+            );
+            return Err(No::Refusal(Refusal::forbidden(message)));
+        }
+        let namespace = self.namespace_of(&resource).map(str::to_owned);
         let attributes = self.query.attributes(&resource, namespace.as_deref());
         let permission = self.asker.may(attributes.clone()).await.map_err(No::Refused)?;
         if inner.catalog.is_strict(&resource) {
@@ -269,9 +290,9 @@ impl Changes {
             }));
         }
         collection.hit();
-        let (feed, told) = Feed::open(collection, namespace, &self.query, counted).await?;
+        let (feed, told) =
+            Feed::open(collection, namespace, &self.query, attributes, counted).await?;
         self.feeds.push(feed);
-        self.reviewed.push(attributes);
         if let Some(permission) = permission {
             self.lost.push(lost(resource, permission).boxed());
         }
@@ -349,12 +370,25 @@ impl Changes {
             return Vec::new();
         }
         match self.authenticate().await {
-            Ok(()) => self.add_new().await.0,
+            Ok(()) => {
+                let (told, _) = self.add_new().await;
+                self.audit(&told);
+                told
+            }
             Err(Refused::Unknown | Refused::Busy) => Vec::new(),
             Err(Refused::Unauthenticated | Refused::Forbidden(_)) => {
                 self.is_over = true;
                 Vec::new()
             }
+        }
+    }
+
+    /// Writes a line for each feed that was added later.
+    fn audit(&self, told: &[Told]) {
+        let Some(log) = self.endpoint.inner.audit.get() else { return };
+        let is_new = |feed: &&Feed| told.iter().any(|it| it.resource == feed.resource);
+        for feed in self.feeds.iter().filter(is_new) {
+            log.record_more(&self.audited, self.asker.caller(), &feed.reviewed);
         }
     }
 

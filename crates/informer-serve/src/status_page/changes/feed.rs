@@ -6,6 +6,7 @@ use informer::Resource;
 use k8s_serve::watch_cache::{Ended, Interest, Selected, WatchCache, Watcher};
 
 use super::No;
+use crate::access::Attributes;
 use crate::backend::Use;
 use crate::collection::Collection;
 use crate::object::Cached;
@@ -16,6 +17,8 @@ use crate::status_page::query::ChangesQuery;
 /// One of the watches of which a stream consists.
 pub(super) struct Feed {
     pub(super) resource: Resource,
+    /// As what it was reviewed.
+    pub(super) reviewed: Attributes,
     collection: Arc<Collection>,
     interest: Arc<Interest>,
     watcher: Watcher<Cached>,
@@ -51,6 +54,7 @@ impl Feed {
         collection: Arc<Collection>,
         namespace: Option<String>,
         query: &ChangesQuery,
+        reviewed: Attributes,
         counted: Option<Lasting>,
     ) -> Result<(Self, Told), No> {
         let definition = collection.definition.resource().await;
@@ -72,6 +76,7 @@ impl Feed {
         };
         let feed = Self {
             resource: resource.clone(),
+            reviewed,
             _in_use: Use::of(Arc::clone(&collection)),
             collection,
             interest,

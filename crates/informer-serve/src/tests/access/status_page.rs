@@ -236,7 +236,7 @@ async fn changes_count_as_watches_of_their_user() {
     drop(it.changes("resource=pods&namespace=shop").await);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn changes_are_audited_as_watches() {
     let it = Controlled::start().await;
     it.judge.allows("alice", watch_pods("shop"));
@@ -256,6 +256,19 @@ async fn changes_are_audited_as_watches() {
     let refused = next().await;
     assert_eq!(refused["responseStatus"]["code"], 403);
     assert_eq!(refused["requestURI"], "/ui/changes?resource=pods");
+    assert_eq!(refused["objectRef"], json!({"resource": "pods", "apiVersion": "v1"}));
+    // Of nothing, and what is added later.
+    it.judge.allows("bob", json!({"verb": "list", "version": "v1", "resource": "nodes"}));
+    it.judge.allows("alice", json!({"verb": "watch", "version": "v1", "resource": "nodes"}));
+    let mut changes = it.changes("").await;
+    let none = next().await;
+    assert_eq!((&none["requestURI"], &none["objectRef"]), (&json!("/ui/changes?"), &Value::Null));
+    it.get("bob-token", "/api/v1/nodes").await.items();
+    assert_eq!(next().await["verb"], "list");
+    while changes.next("at").await["versions"] == json!({}) {}
+    let later = next().await;
+    assert_eq!((&later["verb"], &later["user"]["username"]), (&json!("watch"), &json!("alice")));
+    assert_eq!(later["objectRef"], json!({"resource": "nodes", "apiVersion": "v1"}));
 }
 
 #[tokio::test]
