@@ -365,7 +365,9 @@ impl Changes {
 
     /// What is new, of a stream of all that is held.
     async fn ticked(&mut self) -> Vec<Told> {
-        let is_due = self.authenticated.elapsed() >= REVIEW || !self.addable().is_empty();
+        // Permissions are reviewed by themselves.
+        let is_idle = self.feeds.is_empty() && self.authenticated.elapsed() >= REVIEW;
+        let is_due = is_idle || !self.addable().is_empty();
         if !self.query.resources.is_empty() || !is_due {
             return Vec::new();
         }
