@@ -18,9 +18,9 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, select_all};
-use futures_util::stream::{self, FuturesUnordered};
-use futures_util::{FutureExt, StreamExt};
+use futures_util::stream;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, X_CONTENT_TYPE_OPTIONS};
 use informer::Resource;
 use jiff::Timestamp;
@@ -28,9 +28,9 @@ use k8s_serve::Status;
 use serde_json::json;
 use tokio::time::Instant;
 
-use self::feed::{Event, Feed, Taken, Told};
+use self::feed::{Event, Feed, Held, Taken, Told};
 use super::query::ChangesQuery;
-use crate::access::{Asker, Attributes, Permission, Refused};
+use crate::access::{Asker, Attributes, Refused};
 use crate::audit::{About, Audited};
 use crate::collection::Collection;
 use crate::collections::Unready;
@@ -83,8 +83,6 @@ struct Changes {
     asker: Asker,
     query: ChangesQuery,
     feeds: Vec<Feed>,
-    /// Permissions that are lost, by resource.
-    lost: FuturesUnordered<BoxFuture<'static, (Resource, Box<Status>)>>,
     audited: Audited,
     /// The stream as a watch of its user, where callers are known.
     counted: Option<Lasting>,
@@ -122,7 +120,6 @@ impl Changes {
             asker,
             query,
             feeds: Vec::new(),
-            lost: FuturesUnordered::new(),
             audited,
             counted: None,
             again: HashMap::new(),
@@ -290,12 +287,9 @@ impl Changes {
             }));
         }
         collection.hit();
-        let (feed, told) =
-            Feed::open(collection, namespace, &self.query, attributes, counted).await?;
+        let held = Held { reviewed: attributes, permission, counted };
+        let (feed, told) = Feed::open(collection, namespace, &self.query, held).await?;
         self.feeds.push(feed);
-        if let Some(permission) = permission {
-            self.lost.push(lost(resource, permission).boxed());
-        }
         Ok(told)
     }
 
@@ -395,19 +389,20 @@ impl Changes {
     }
 
     async fn woken(&mut self) -> Woken {
+        let (mut ready, mut lost) = (Vec::new(), Vec::new());
+        for feed in &mut self.feeds {
+            let waits = feed.waits();
+            ready.push(waits.ready);
+            lost.extend(waits.lost);
+        }
         let ready = async {
-            if self.feeds.is_empty() {
-                std::future::pending::<()>().await;
-            }
-            select_all(self.feeds.iter_mut().map(|it| it.ready().boxed())).await;
+            first(ready).await;
             tokio::time::sleep_until(self.sent + GATHER).await;
         };
         tokio::select! {
             biased;
             () = &mut self.stopped => Woken::Stopped,
-            Some((resource, status)) = self.lost.next(), if !self.lost.is_empty() => {
-                Woken::Lost(resource, status)
-            }
+            (resource, status) = first(lost) => Woken::Lost(resource, status),
             () = tokio::time::sleep_until(self.tick) => Woken::Tick,
             () = ready => Woken::Ready,
         }
@@ -469,7 +464,10 @@ fn write_in_order(out: &mut Vec<u8>, mut changes: Vec<OfResource>, is_past: bool
     }
 }
 
-async fn lost(resource: Resource, permission: Permission) -> (Resource, Box<Status>) {
-    let status = permission.lost().await;
-    (resource, status)
+/// What the first of these gives; nothing without any.
+async fn first<T>(futures: Vec<BoxFuture<'_, T>>) -> T {
+    if futures.is_empty() {
+        return std::future::pending().await;
+    }
+    select_all(futures).await.0
 }

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use informer::Resource;
+use k8s_serve::Status;
 use k8s_serve::watch_cache::{Ended, Interest, Selected, WatchCache, Watcher};
 
 use super::No;
-use crate::access::Attributes;
+use crate::access::{Attributes, Permission};
 use crate::backend::Use;
 use crate::collection::Collection;
 use crate::object::Cached;
@@ -24,8 +27,25 @@ pub(super) struct Feed {
     watcher: Watcher<Cached>,
     /// The version up to which everything was told, if it is not told in parts at the moment.
     told: Option<u64>,
+    /// Resolves when the permission is lost, if there is one.
+    lost: Option<BoxFuture<'static, Box<Status>>>,
     _in_use: Arc<Use>,
     _counted: Option<Lasting>,
+}
+
+/// By what right a feed is read.
+pub(super) struct Held {
+    pub(super) reviewed: Attributes,
+    pub(super) permission: Option<Permission>,
+    pub(super) counted: Option<Lasting>,
+}
+
+/// What a stream waits for of a feed.
+pub(super) struct Waits<'a> {
+    /// There may be something to take.
+    pub(super) ready: BoxFuture<'a, ()>,
+    /// The permission is lost.
+    pub(super) lost: Option<BoxFuture<'a, (Resource, Box<Status>)>>,
 }
 
 /// What was known when a feed was opened.
@@ -54,8 +74,7 @@ impl Feed {
         collection: Arc<Collection>,
         namespace: Option<String>,
         query: &ChangesQuery,
-        reviewed: Attributes,
-        counted: Option<Lasting>,
+        held: Held,
     ) -> Result<(Self, Told), No> {
         let definition = collection.definition.resource().await;
         let interest = Interest::of_query(&definition, namespace.as_deref(), &query.selectors());
@@ -76,20 +95,26 @@ impl Feed {
         };
         let feed = Self {
             resource: resource.clone(),
-            reviewed,
+            reviewed: held.reviewed,
+            lost: held.permission.map(|it| it.lost().boxed()),
             _in_use: Use::of(Arc::clone(&collection)),
             collection,
             interest,
             watcher,
             told: Some(told),
-            _counted: counted,
+            _counted: held.counted,
         };
         Ok((feed, Told { resource, has_gap, changes }))
     }
 
-    /// Waits until there may be something to take.
-    pub(super) async fn ready(&mut self) {
-        self.watcher.ready().await;
+    /// What to wait for.
+    pub(super) fn waits(&mut self) -> Waits<'_> {
+        let Self { resource, watcher, lost, .. } = self;
+        let lost = lost.as_mut();
+        Waits {
+            ready: watcher.ready().boxed(),
+            lost: lost.map(|it| it.map(|status| (resource.clone(), status)).boxed()),
+        }
     }
 
     /// What there is.
