@@ -11,7 +11,7 @@
 mod feed;
 mod line;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,6 +51,8 @@ const ADD_AGAIN: Duration = Duration::from_secs(60);
 const REVIEW: Duration = Duration::from_secs(45);
 /// How many changes are compared for one chunk, about: others have their turn then.
 const MOST_AT_ONCE: usize = 64;
+/// How long a chunk of past changes is, about.
+const MOST_BYTES: usize = 256 << 10;
 
 /// Answers with the changes that the caller may watch.
 pub(crate) async fn answer(State(endpoint): State<Endpoint>, request: Request) -> Response {
@@ -83,6 +85,8 @@ struct Changes {
     asker: Asker,
     query: ChangesQuery,
     feeds: Vec<Feed>,
+    /// Past changes that are still to be told, in the order of time.
+    past: VecDeque<OfResource>,
     audited: Audited,
     /// The stream as a watch of its user, where callers are known.
     counted: Option<Lasting>,
@@ -103,6 +107,8 @@ struct Changes {
 enum Woken {
     Stopped,
     Lost(Resource, Box<Status>),
+    /// There are past changes.
+    Past,
     Ready,
     Tick,
 }
@@ -120,6 +126,7 @@ impl Changes {
             asker,
             query,
             feeds: Vec::new(),
+            past: VecDeque::new(),
             audited,
             counted: None,
             again: HashMap::new(),
@@ -304,8 +311,23 @@ impl Changes {
         }
         last.sort_by_key(received);
         let skipped = last.len().saturating_sub(self.query.last);
-        write_in_order(out, last.split_off(skipped), true);
-        self.write_at(out);
+        self.past.extend(last.drain(skipped..));
+        self.tell_past(out);
+    }
+
+    /// Writes the next of the past changes: comparing all of them at once would hold up others. A
+    /// reader that comes back goes on from behind them, so where that is follows the last.
+    fn tell_past(&mut self, out: &mut Vec<u8>) {
+        for _ in 0..MOST_AT_ONCE {
+            if out.len() >= MOST_BYTES {
+                break;
+            }
+            let Some((resource, (event, logged))) = self.past.pop_front() else { break };
+            line::change(out, &resource, event, &logged, true);
+        }
+        if self.past.is_empty() {
+            self.write_at(out);
+        }
     }
 
     fn into_response(self, first: Vec<u8>) -> Response {
@@ -314,7 +336,7 @@ impl Changes {
         let chunks = stream::unfold(state, move |(first, mut changes)| async move {
             let chunk = match first {
                 Some(first) => first,
-                None if ends => return None,
+                None if ends && changes.past.is_empty() => return None,
                 None => changes.next().await?,
             };
             Some((Ok::<_, std::convert::Infallible>(Bytes::from(chunk)), (None, changes)))
@@ -341,10 +363,12 @@ impl Changes {
                 Woken::Stopped => return None,
                 Woken::Lost(resource, status) => {
                     self.feeds.retain(|it| it.resource != resource);
+                    self.past.retain(|(of, _)| *of != resource);
                     line::write(&mut out, &line::refused(&resource, &status));
                     self.is_over |= status.code == 401;
                     self.again.insert(resource, Instant::now() + ADD_AGAIN);
                 }
+                Woken::Past => self.tell_past(&mut out),
                 Woken::Ready => self.take(&mut out),
                 Woken::Tick => {
                     let told = self.ticked().await;
@@ -403,6 +427,7 @@ impl Changes {
             biased;
             () = &mut self.stopped => Woken::Stopped,
             (resource, status) = first(lost) => Woken::Lost(resource, status),
+            () = std::future::ready(()), if !self.past.is_empty() => Woken::Past,
             () = tokio::time::sleep_until(self.tick) => Woken::Tick,
             () = ready => Woken::Ready,
         }
@@ -432,7 +457,7 @@ impl Changes {
         // Another collection may take its place.
         self.feeds.retain(|it| !ended.contains(&it.resource));
         if !changes.is_empty() || has_gap {
-            write_in_order(out, changes, false);
+            write_in_order(out, changes);
             self.write_at(out);
         }
     }
@@ -456,11 +481,11 @@ fn received((_, (_, logged)): &OfResource) -> Option<Timestamp> {
 }
 
 /// Writes changes of several resources in the order in which they came.
-fn write_in_order(out: &mut Vec<u8>, mut changes: Vec<OfResource>, is_past: bool) {
+fn write_in_order(out: &mut Vec<u8>, mut changes: Vec<OfResource>) {
     // Those of one resource keep theirs.
     changes.sort_by_key(received);
     for (resource, (event, logged)) in &changes {
-        line::change(out, resource, *event, logged, is_past);
+        line::change(out, resource, *event, logged, false);
     }
 }
 

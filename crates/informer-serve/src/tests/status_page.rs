@@ -265,6 +265,39 @@ async fn a_reader_that_comes_back_misses_nothing_or_is_told_so() {
     assert_eq!(late.change().await, ("pods.v1".into(), "deleted".into(), "more-7".into()));
 }
 
+#[tokio::test]
+async fn past_changes_come_in_parts_and_are_all_told() {
+    let server = server().await;
+    let endpoint = endpoint(&server, Options::default());
+    let mut lines = Lines::open(&endpoint, "resource=pods").await;
+    let cluster = server.cluster();
+    for number in 0..150 {
+        cluster.create(&pod("shop", &format!("more-{number}"), "web", "node-1")).unwrap();
+    }
+    for _ in 0..150 {
+        lines.change().await;
+    }
+    for end in ["", "&follow=false"] {
+        let path = format!("/ui/changes?resource=pods&last=140{end}");
+        let asked = request(Method::GET, "localhost", &path);
+        let body = endpoint.router().oneshot(asked).await.unwrap().into_body();
+        let mut chunks = body.into_data_stream();
+        let mut names = Vec::new();
+        // Where a reader that comes back goes on is not told before.
+        for (count, at) in [(64, 0), (64, 0), (12, 1)] {
+            let chunk = chunks.next().await.unwrap().unwrap();
+            let told = String::from_utf8(chunk.to_vec()).unwrap();
+            let told: Vec<Value> =
+                told.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
+            let of_type = |wanted: &str| told.iter().filter(|it| it["type"] == wanted).count();
+            assert_eq!((of_type("change"), of_type("at")), (count, at), "{end}");
+            names.extend(told.iter().filter_map(|it| it["name"].as_str().map(str::to_owned)));
+        }
+        assert_eq!(names, Vec::from_iter((10..150).map(|it| format!("more-{it}"))));
+        assert!(end.is_empty() || chunks.next().await.is_none());
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn all_that_is_held_is_told_also_what_is_held_later() {
     let server = server().await;
