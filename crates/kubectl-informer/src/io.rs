@@ -62,9 +62,17 @@ impl Io {
     /// Writes to `out` without blocking the runtime; gives up when the program shall end, however
     /// slow the reader is.
     pub(crate) async fn print(&self, text: String) -> io::Result<()> {
+        self.print_with(move |out| out.write(&text)).await
+    }
+
+    /// As [`print`](Self::print), for what `write` writes.
+    pub(crate) async fn print_with(
+        &self,
+        write: impl FnOnce(&Output) -> io::Result<()> + Send + 'static,
+    ) -> io::Result<()> {
         let out = self.out.clone();
         tokio::select! {
-            written = tokio::task::spawn_blocking(move || out.write(&text)) => {
+            written = tokio::task::spawn_blocking(move || write(&out)) => {
                 // Not the text of a panic, which may quote what was to be written.
                 written.unwrap_or_else(|_| Err(io::Error::other("writing was broken off")))
             }
@@ -104,11 +112,15 @@ impl Output {
         Self { screen, ..Self::new(io::stdout()) }
     }
 
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.screen.is_some()
+    }
+
     /// How changes look here: a terminal has a width, and colors unless `NO_COLOR` is set or it is
     /// a dumb one.
     pub(crate) fn style(&self, color: ColorChoice) -> TextStyle {
         let color = match color {
-            ColorChoice::Auto => self.screen.is_some() && wants_colors(),
+            ColorChoice::Auto => self.is_terminal() && wants_colors(),
             ColorChoice::Always => true,
             ColorChoice::Never => false,
         };

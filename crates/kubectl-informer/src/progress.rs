@@ -1,5 +1,6 @@
 //! What becomes of the connection: a bar during the first list, a line for each change.
 
+use std::io;
 use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::StreamExt;
@@ -53,12 +54,18 @@ impl Progress {
         }
     }
 
-    /// Takes the bars off the terminal before lines are written; they come back with the next
-    /// change.
-    pub(crate) fn clear(&self) {
-        if let Some(bars) = &self.bars {
-            // Fails if the terminal is gone, and then there is nothing to clear.
-            let _ = bars.clear();
+    /// Writes to the output without blocking the runtime, above the bars.
+    ///
+    /// Bars are drawn by a thread of their own, over what stands where the last ones stood; a
+    /// write to the same terminal in between would be lost.
+    pub(crate) async fn print(&self, text: String) -> io::Result<()> {
+        match &self.bars {
+            // No bar is drawn while the reader of a pipe is slow otherwise.
+            Some(bars) if self.io.out.is_terminal() => {
+                let bars = bars.clone();
+                self.io.print_with(move |out| bars.suspend(|| out.write(&text))).await
+            }
+            Some(_) | None => self.io.print(text).await,
         }
     }
 }

@@ -124,13 +124,13 @@ impl Followed {
             };
             let Some(batch) = batch else { break Ok(()) };
             let text = lines(format, io, &self.informers, &batch);
-            progress.clear();
-            if let Err(error) = io.print(text).await {
+            if let Err(error) = progress.print(text).await {
                 break Err(error.into());
             }
         };
         self.factory.shutdown_within(crate::EXIT_DEADLINE).await;
-        tales.shutdown().await;
+        // They wait for the terminal if it is full.
+        let _ = tokio::time::timeout(crate::EXIT_DEADLINE, tales.shutdown()).await;
         result
     }
 }

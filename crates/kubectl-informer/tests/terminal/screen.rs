@@ -159,3 +159,37 @@ async fn no_color_is_honoured_and_overruled_by_the_flag() {
     let (_, painted) = shown((40, 110), &environment, " --color always").await;
     assert!(painted.contains("<red>3</> -> <green>5</>"), "{painted}");
 }
+
+/// What is still listed has its bars below the lines, not over them.
+#[tokio::test(flavor = "multi_thread")]
+async fn lines_stay_while_other_resources_are_listed() {
+    const WRITES: usize = 40;
+    let server = TestServer::start().await.unwrap();
+    let cluster = server.cluster();
+    for resource in ["nodes", "pods", "secrets"] {
+        server.faults().inject(Fault::stall().resource(resource));
+    }
+    let site = json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "site", "namespace": "shop"}, "data": {"n": "0"}});
+    cluster.create(&site).unwrap();
+    let command = "watch configmaps,nodes,pods,secrets -A -o diff --color never";
+    let terminal = Terminal::start(&server, (100, 70), &[], command);
+    let mut screen = terminal.on_screen();
+    let bars = |it: &Screen| it.text.matches(": listing").count();
+    screen.wait_for(|it| it.text.contains("(initial)") && bars(it) == 3).await.unwrap();
+    let mut expected = Vec::new();
+    for number in 1..=WRITES {
+        let patch = json!({"data": {"n": number.to_string()}});
+        cluster.patch("configmaps", "shop", "site", &patch).unwrap();
+        let line = format!("  ~ data.n: \"{}\" -> \"{number}\"", number - 1);
+        until(&mut screen, &line).await;
+        expected.extend(["HH:MM:SSZ update shop/site configmaps".to_owned(), line]);
+    }
+    screen.wait_for(|it| bars(it) == 3).await.unwrap();
+    server.faults().lift_all();
+    screen.wait_for(|it| bars(it) == 0).await.unwrap();
+    let (text, _) = until(&mut screen, "").await;
+    assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+    terminal.interrupt();
+    server.shutdown().await;
+}
