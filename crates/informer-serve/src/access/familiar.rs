@@ -29,15 +29,15 @@ impl Familiar {
 
     /// Notes that a token was accepted. The one that was not for longest makes room: of the user's
     /// own, if they are more than a quarter.
-    pub(super) fn note(&self, token: TokenHash, user: Party) {
+    pub(super) fn note(&self, token: TokenHash, user: &Party) {
         let mut users = self.lock();
-        users.insert(token, (user.clone(), Instant::now()));
-        let own = users.values().filter(|(it, _)| *it == user).count();
+        users.insert(token, (Party::clone(user), Instant::now()));
+        let own = users.values().filter(|(it, _)| it == user).count();
         let has_too_many = own > (self.capacity / 4).max(1);
         if !has_too_many && users.len() <= self.capacity {
             return;
         }
-        let may_go = users.iter().filter(|(_, (it, _))| !has_too_many || *it == user);
+        let may_go = users.iter().filter(|(_, (it, _))| !has_too_many || it == user);
         let oldest = may_go.min_by_key(|(_, (_, accepted))| *accepted).map(|(token, _)| *token);
         if let Some(oldest) = oldest {
             users.remove(&oldest);
@@ -62,7 +62,7 @@ mod tests {
 
     async fn note(familiar: &Familiar, tokens: &[(u8, &str)]) {
         for (token, user) in tokens {
-            familiar.note([*token; 32], (*user).into());
+            familiar.note([*token; 32], &(*user).into());
             tokio::time::advance(Duration::from_secs(1)).await;
         }
     }

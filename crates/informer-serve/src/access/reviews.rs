@@ -149,7 +149,7 @@ impl Reviews {
                             known.remember(&user, &hash, fresh.clone(), asked);
                             fresh.lifetime = Duration::ZERO;
                         }
-                        familiar.note(hash, user);
+                        familiar.note(hash, &user);
                     }
                     Ok(None) => familiar.forget(&hash),
                     Err(Failure) => {}
