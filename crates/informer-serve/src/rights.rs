@@ -1,5 +1,5 @@
-//! What the endpoint's own account must be allowed, and is not: asked with reviews of its own
-//! rights, because an informer may never need one of two rights until the other way fails.
+//! Rights that the endpoint's own account lacks. They are found by self-subject reviews, because an
+//! informer may not need one of two rights until the other way fails.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,7 +21,7 @@ use tokio::time::{Instant, timeout};
 
 /// How long an answer is believed.
 const FRESH: Duration = Duration::from_secs(60);
-/// How often a right that is missing is asked for again, at the most.
+/// Minimum interval between two reviews of a missing right.
 const ASK_AGAIN: Duration = Duration::from_secs(2);
 /// How long the API server may take for an answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -61,8 +61,8 @@ impl Rights {
         Self { client, known: Arc::default() }
     }
 
-    /// Asks for the rights whose answers are old, and logs what has changed. What the API server
-    /// does not answer counts as granted: the requests that need it will show.
+    /// Reviews the rights whose answers are old, and logs changes. A review without an answer
+    /// counts as granted: the requests that need the right will show it.
     ///
     /// # Cancel safety
     /// Answers that have come are kept.
@@ -84,7 +84,7 @@ impl Rights {
         }
     }
 
-    /// What is missing to hold a resource that was never there, in words.
+    /// The rights that were missing from the start and are needed to hold a resource, in words.
     pub(crate) fn never_granted(&self, needed: &[Right]) -> Option<String> {
         let known = self.lock();
         let is_missing =

@@ -1,5 +1,5 @@
-//! The streams of one HTTP/2 connection: ended when a client takes nothing of what is ready for
-//! it; counted, so that a connection without any is closed.
+//! The streams of one HTTP/2 connection: a stream whose client does not read is reset, and a
+//! connection without streams is closed.
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -20,8 +20,8 @@ use tokio::time::{Duration, Instant, Sleep, sleep, sleep_until};
 use super::Limits;
 use super::connection::Service;
 
-/// How much of a body is handed over at a time. A larger piece would be buffered whole as soon as
-/// the client has room for one byte of it.
+/// Size of the pieces in which a body is handed over. A larger piece would be buffered whole as
+/// soon as the client's window has room for one byte of it.
 const MAX_PIECE: usize = 16 * 1024;
 
 tokio::task_local! {

@@ -4,9 +4,9 @@
 //! |---|---|
 //! | `hello` | the run of the endpoint, and of which resources changes follow |
 //! | `change` | one change |
-//! | `at` | the versions up to which everything of interest was told: a reader that comes back names them in `after=` |
-//! | `gap` | of a resource changes were missed: they are no longer known |
-//! | `refused` | nothing more of a resource follows: the caller has lost the right to watch it |
+//! | `at` | the versions up to which all matching changes were sent: a reader that reconnects sends them back in `after=` |
+//! | `gap` | changes of a resource were missed: the log no longer has them |
+//! | `refused` | no more changes of a resource follow: the caller has lost the right to watch it |
 
 mod adding;
 mod feed;
@@ -37,18 +37,19 @@ use crate::guard::refuse;
 use crate::per_user::Lasting;
 use crate::refusal::Refusal;
 
-/// How soon after a chunk the next is sent at the earliest: a burst comes in a few parts.
+/// Minimum time between two chunks, so that a burst is sent in few chunks.
 const GATHER: Duration = Duration::from_millis(50);
-/// How often something is sent, so that a reader can tell silence from a lost connection; and how
-/// often it is looked for collections that are new.
+/// Interval of keep-alive lines, by which a reader tells silence from a lost connection, and of the
+/// search for new collections.
 const TICK: Duration = Duration::from_secs(5);
-/// How long until it is tried again to add what could not be.
+/// Pause before a resource that could not be added is tried again.
 const ADD_AGAIN: Duration = Duration::from_secs(60);
-/// How often the credentials are looked at again in a stream that has no permission to lose.
+/// Interval at which credentials are reviewed again in a stream without feeds, which has no
+/// permission whose review would do it.
 const REVIEW: Duration = Duration::from_secs(45);
-/// How many changes are compared for one chunk, about: others have their turn then.
+/// Approximate number of changes compared for one chunk, before other tasks have their turn.
 const MOST_AT_ONCE: usize = 64;
-/// How long a chunk of past changes is, about.
+/// Approximate length of a chunk of past changes, in bytes.
 const MOST_BYTES: usize = 256 << 10;
 
 /// Answers with the changes that the caller may watch.
@@ -82,18 +83,18 @@ struct Changes {
     asker: Asker,
     query: ChangesQuery,
     feeds: Vec<Feed>,
-    /// Past changes that are still to be told, in the order of time.
+    /// Past changes that are not yet sent, in the order of time.
     past: VecDeque<OfResource>,
     audited: Audited,
-    /// The stream as a watch of its user, where callers are known.
+    /// Counts the stream as a watch of its user, where callers are known.
     counted: Option<Lasting>,
-    /// When what could not be added, or was lost, is tried again.
+    /// When a resource that could not be added, or was lost, is tried again.
     again: HashMap<Resource, Instant>,
-    /// When it was known last that the credentials are accepted.
+    /// When the credentials were last known to be accepted.
     authenticated: Instant,
     /// Whether the credentials are refused: nothing more follows.
     is_over: bool,
-    /// The feed that is asked first: each in turn.
+    /// Index of the feed that is read first; rotates.
     turn: usize,
     sent: Instant,
     tick: Instant,
@@ -136,7 +137,7 @@ impl Changes {
         }
     }
 
-    /// Begins with everything that was asked for: the first lines.
+    /// Adds all requested resources and returns the first lines.
     async fn open(&mut self, about: &About) -> Result<Vec<u8>, No> {
         if self.asker.is_reviewed() {
             let counted = self.endpoint.inner.per_user.open(&self.asker.caller().user);
@@ -163,7 +164,7 @@ impl Changes {
         Ok(out)
     }
 
-    /// Writes what was known when feeds were opened.
+    /// Writes the gaps and past changes of feeds that were just opened.
     fn tell(&mut self, out: &mut Vec<u8>, told: Vec<Told>) {
         let mut last = Vec::new();
         for Told { resource, has_gap, changes } in told {
@@ -178,8 +179,8 @@ impl Changes {
         self.tell_past(out);
     }
 
-    /// Writes the next of the past changes: comparing all of them at once would hold up others. A
-    /// reader that comes back goes on from behind them, so where that is follows the last.
+    /// Writes the next part of the past changes: comparing all at once would block the thread. The
+    /// versions from which a reader resumes follow after the last part.
     fn tell_past(&mut self, out: &mut Vec<u8>) {
         for _ in 0..MOST_AT_ONCE {
             if out.len() >= MOST_BYTES {
@@ -208,7 +209,7 @@ impl Changes {
             (CONTENT_TYPE, "application/x-ndjson"),
             (X_CONTENT_TYPE_OPTIONS, "nosniff"),
             (CACHE_CONTROL, "no-store"),
-            // Proxies in between must not wait for more.
+            // Proxies must not buffer the stream.
             (HeaderName::from_static("x-accel-buffering"), "no"),
         ];
         (headers, Body::from_stream(chunks)).into_response()
@@ -244,7 +245,7 @@ impl Changes {
         Some(out)
     }
 
-    /// What is new, of a stream of all that is held.
+    /// Adds collections that are new, if the stream is about all collections.
     async fn ticked(&mut self) -> Vec<Told> {
         // Permissions are reviewed by themselves.
         let is_idle = self.feeds.is_empty() && self.authenticated.elapsed() >= REVIEW;
@@ -317,7 +318,7 @@ impl Changes {
             }
         }
         self.turn = self.turn.wrapping_add(1);
-        // Another collection may take its place.
+        // A new collection of the resource may replace it.
         self.feeds.retain(|it| !ended.contains(&it.resource));
         if !changes.is_empty() || has_gap {
             write_in_order(out, changes);
@@ -325,7 +326,7 @@ impl Changes {
         }
     }
 
-    /// Where a reader that comes back goes on.
+    /// Writes the versions from which a reader resumes.
     fn write_at(&mut self, out: &mut Vec<u8>) {
         let versions = self.feeds.iter_mut().filter_map(|it| {
             let version = it.progress()?;
@@ -343,16 +344,16 @@ fn received((_, (_, logged)): &OfResource) -> Option<Timestamp> {
     line::received(logged.change())
 }
 
-/// Writes changes of several resources in the order in which they came.
+/// Writes changes of several resources in the order in which they were received.
 fn write_in_order(out: &mut Vec<u8>, mut changes: Vec<OfResource>) {
-    // Those of one resource keep theirs.
+    // The sort is stable: changes of one resource keep their order.
     changes.sort_by_key(received);
     for (resource, (event, logged)) in &changes {
         line::change(out, resource, *event, logged, false);
     }
 }
 
-/// What the first of these gives; nothing without any.
+/// The output of the first future that is ready; pending if there are none.
 async fn first<T>(futures: Vec<BoxFuture<'_, T>>) -> T {
     if futures.is_empty() {
         return std::future::pending().await;

@@ -23,12 +23,12 @@ pub(super) fn changed(
 fn state(resource: &Resource, object: &Cached) -> Option<Value> {
     let mut text = Vec::new();
     object.object().write_json(&mut text).ok()?;
-    // The stack would overflow, which ends the process.
+    // Decoding would overflow the stack and abort the process.
     if k8s_protobuf::hides_levels(&text) {
         return None;
     }
     let mut state: Value = serde_json::from_slice(&text).ok()?;
-    // Items of lists do not say what they are; whose values are hidden depends on it.
+    // List items have no kind, and the kind decides which values are hidden.
     let state_of = state.as_object_mut()?;
     state_of.insert("apiVersion".to_owned(), resource.api_version().into());
     state_of.insert("kind".to_owned(), resource.kind.clone().into());

@@ -7,9 +7,9 @@ use informer::{LabelSelector, Resource};
 use crate::access::{Attributes, ResourceAttributes};
 use crate::refusal::Refusal;
 
-/// The most changes that are told of what was.
+/// Maximum number of past changes.
 const MAX_LAST: usize = 1000;
-/// The most resources that are named at a time.
+/// Maximum number of resources in one query.
 const MAX_RESOURCES: usize = 64;
 
 /// The query of a request for changes.
@@ -24,15 +24,15 @@ pub(crate) struct ChangesQuery {
     pub(crate) name: Option<String>,
     /// The versions up to which the changes of resources are known already.
     pub(crate) after: HashMap<String, u64>,
-    /// How many changes are told of what was.
+    /// Number of past changes.
     pub(crate) last: usize,
-    /// Whether the answer ends with what was.
+    /// Whether the answer ends after the past changes.
     pub(crate) ends: bool,
 }
 
 impl ChangesQuery {
     /// # Errors
-    /// A message for whoever wrote the query.
+    /// A message for the author of the query.
     pub(crate) fn parse(query: &str) -> Result<Self, Refusal> {
         let mut parsed = Self::default();
         for (key, value) in form_urlencoded::parse(query.as_bytes()) {

@@ -1,4 +1,4 @@
-//! What a browser is told that may not see the page.
+//! The page for browsers whose request is refused.
 
 use axum::body::{Body, to_bytes};
 use axum::response::Response;

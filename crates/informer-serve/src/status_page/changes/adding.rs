@@ -1,4 +1,4 @@
-//! What a stream of changes consists of, as far as the caller may watch it.
+//! Adds resources to a stream of changes, if the caller may watch them.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::definition::plain;
 use crate::refusal::Refusal;
 
 impl Changes {
-    /// Adds what is asked for by name; the line is about all of it, also if it is refused.
+    /// Adds a resource by name. The audit line names it even if it is refused.
     pub(super) async fn add_named(&mut self, about: &About) -> Result<Vec<Told>, No> {
         let mut resources = Vec::new();
         for name in self.query.resources.clone() {
@@ -33,13 +33,14 @@ impl Changes {
         Ok(told)
     }
 
-    /// Where changes of a resource are told; `None` for everywhere.
+    /// The namespace whose changes are sent; `None` for all.
     fn namespace_of(&self, resource: &Resource) -> Option<&str> {
         let held = self.endpoint.inner.collections.namespace();
         self.query.namespace.as_deref().or(held).filter(|_| resource.namespaced)
     }
 
-    /// The resource that a name means. Whether there is one is not for everybody.
+    /// The resource that a name means. A caller without the right to `/` does not learn whether it
+    /// exists.
     async fn find(&mut self, name: &str) -> Result<Resource, No> {
         match self.endpoint.inner.catalog.find_by_arg(name).await {
             Ok(resource) => Ok(resource),
@@ -51,9 +52,9 @@ impl Changes {
         }
     }
 
-    /// Adds what is held and not among the feeds, and may be watched.
+    /// Adds all held collections that are not among the feeds and may be watched.
     ///
-    /// Stops if nobody can say now what the caller may watch: what was added already is told.
+    /// Stops when a review fails; the collections that were added before are kept.
     pub(super) async fn add_new(&mut self) -> (Vec<Told>, Result<(), Refused>) {
         let mut told = Vec::new();
         for resource in self.addable() {
@@ -62,14 +63,14 @@ impl Changes {
                 Err(No::Refused(refused @ (Refused::Unknown | Refused::Busy))) => {
                     return (told, Err(refused));
                 }
-                // What the caller may not watch is left out.
+                // Collections that the caller may not watch are left out.
                 Err(_) => drop(self.again.insert(resource, Instant::now() + ADD_AGAIN)),
             }
         }
         (told, Ok(()))
     }
 
-    /// What is held and not among the feeds, and is tried now.
+    /// Held collections that are not among the feeds and are not waiting for a retry.
     pub(super) fn addable(&self) -> Vec<Resource> {
         let is_addable = |collection: &Arc<Collection>| {
             let resource = &collection.own;
@@ -84,7 +85,7 @@ impl Changes {
         held.filter(is_addable).map(|it| it.own.clone()).collect()
     }
 
-    /// Looks whose the credentials are, before anything is added with the rights of their user.
+    /// Reviews the credentials again before anything is added with the rights of their user.
     pub(super) async fn authenticate(&mut self) -> Result<(), Refused> {
         self.asker = self.asker.again().await?;
         self.authenticated = Instant::now();
@@ -121,7 +122,7 @@ impl Changes {
             ))));
         }
         let counted = match &permission {
-            // The stream counts as its first watch, also without any.
+            // The stream itself already counts as one watch.
             Some(_) if self.feeds.is_empty() => self.counted.clone(),
             Some(_) => Some(inner.per_user.open(&self.asker.caller().user).map_err(No::Refusal)?),
             None => None,

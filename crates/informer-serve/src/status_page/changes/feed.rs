@@ -1,4 +1,4 @@
-//! The changes of one collection, from where a reader stands.
+//! The changes of one collection, from the version that a reader has.
 
 use std::sync::Arc;
 
@@ -20,12 +20,12 @@ use crate::status_page::query::ChangesQuery;
 /// One of the watches of which a stream consists.
 pub(super) struct Feed {
     pub(super) resource: Resource,
-    /// As what it was reviewed.
+    /// What the review of this watch asked.
     pub(super) reviewed: Attributes,
     collection: Arc<Collection>,
     interest: Arc<Interest>,
     watcher: Watcher<Cached>,
-    /// The version up to which everything was told, if it is not told in parts at the moment.
+    /// The version up to which all changes were sent; `None` in the middle of a batch.
     told: Option<u64>,
     /// Resolves when the permission is lost, if there is one.
     lost: Option<BoxFuture<'static, Box<Status>>>,
@@ -33,14 +33,14 @@ pub(super) struct Feed {
     _counted: Option<Lasting>,
 }
 
-/// By what right a feed is read.
+/// The permission to read a feed.
 pub(super) struct Held {
     pub(super) reviewed: Attributes,
     pub(super) permission: Option<Permission>,
     pub(super) counted: Option<Lasting>,
 }
 
-/// What a stream waits for of a feed.
+/// Why a feed wakes its stream.
 pub(super) struct Waits<'a> {
     /// There may be something to take.
     pub(super) ready: BoxFuture<'a, ()>,
@@ -48,18 +48,18 @@ pub(super) struct Waits<'a> {
     pub(super) lost: Option<BoxFuture<'a, (Resource, Box<Status>)>>,
 }
 
-/// What was known when a feed was opened.
+/// Gap and past changes of a feed that was just opened.
 pub(super) struct Told {
     pub(super) resource: Resource,
-    /// Whether changes are missing before.
+    /// Whether changes before these are missing.
     pub(super) has_gap: bool,
     pub(super) changes: Vec<Event>,
 }
 
-/// What a change is to the reader, and the change.
+/// A change, and its event type for the reader's selection.
 pub(super) type Event = Selected<Cached>;
 
-/// What is taken of a feed at once.
+/// The result of one read of a feed.
 pub(super) enum Taken {
     Changes(Vec<Event>),
     /// Changes were missed.
@@ -69,7 +69,7 @@ pub(super) enum Taken {
 }
 
 impl Feed {
-    /// Goes on from where the reader stands, or else from the last changes.
+    /// Resumes from the reader's version, or else begins with the last changes.
     pub(super) async fn open(
         collection: Arc<Collection>,
         namespace: Option<String>,
@@ -134,14 +134,14 @@ impl Feed {
         }
     }
 
-    /// The version from which a reader goes on that has been told everything so far.
+    /// The version from which a reader of everything so far resumes.
     pub(super) fn progress(&mut self) -> Option<u64> {
         self.told = self.watcher.progress().or(self.told);
         self.told
     }
 }
 
-/// A watcher of what comes, while the log moves on.
+/// A watcher from the newest version on; retried, as the log moves on meanwhile.
 fn now(
     watch_cache: &WatchCache<Cached>,
     version: u64,
