@@ -32,7 +32,7 @@ pub fn protobuf(data: &[u8]) {
     serde_json::from_slice::<&RawValue>(json).expect("what is written is JSON");
     // Not so with numbers that are too large, halves of characters, and what is nested deeply.
     let Ok(value) = serde_json::from_slice::<Value>(json) else { return };
-    // What is not UTF-8 is replaced in all texts, and read in some.
+    // The JSON writer replaces invalid UTF-8 in every string; the decoder accepts it in some only.
     if decoded.is_err() && std::str::from_utf8(json).is_ok_and(|json| json.contains('\u{fffd}')) {
         return;
     }

@@ -28,7 +28,7 @@ const BEGINNING: usize = 32;
 #[derive(Debug, Args)]
 pub struct Callers {
     read: Read,
-    /// The path of a kubeconfig, whose account is not used
+    /// Path of a kubeconfig; its credentials are replaced by the tokens
     target: Target,
     /// A file with a token on each line
     tokens: PathBuf,

@@ -1,5 +1,5 @@
-//! Objects that are nested deeper than most readers go: the API server takes them from anyone who
-//! may write in one namespace, so they must not spoil a list for others.
+//! Objects nested deeper than usual JSON limits. Anyone who may write in one namespace can create
+//! them, so they must not break lists for others.
 
 use std::time::Duration;
 

@@ -31,7 +31,7 @@ pub(super) enum Place {
     SecretValue(Coding),
     Generation,
     LeaseSpec,
-    /// Anywhere in the status, but in conditions.
+    /// A field of the status outside conditions.
     Status,
     Conditions,
     Condition,

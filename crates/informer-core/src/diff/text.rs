@@ -96,7 +96,7 @@ pub(super) fn escape_into(out: &mut impl Write, text: &str) -> fmt::Result {
     Ok(())
 }
 
-/// Controls, and invisible characters that reorder or join what is around them.
+/// Whether it is a control character, or an invisible one that reorders or joins its neighbours.
 fn is_unsafe(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')

@@ -1,4 +1,4 @@
-//! What is held, in figures, as far as the caller may list it.
+//! Figures of the held collections that the caller may list.
 
 use std::sync::Arc;
 

@@ -225,7 +225,7 @@ async fn a_selection_is_told_what_is_selected_and_nothing_else() {
     };
     server.cluster().delete("pods", "web", "web-0").unwrap();
     relabel("cart-0", "cart", "elsewhere");
-    // What enters does not show what it was, and what leaves not what it is.
+    // An object that enters or leaves the selection is shown in its selected state only.
     relabel("cart-0", "web", "node-1");
     let entered = lines.next("change").await;
     assert_eq!((&entered["verb"], &entered["name"]), (&json!("added"), &json!("cart-0")));

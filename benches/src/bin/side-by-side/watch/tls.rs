@@ -35,7 +35,7 @@ impl Tls {
         Ok(vec!["--tls-cert-file".into(), certificate, "--tls-private-key-file".into(), key])
     }
 
-    /// The server at this URL, with this certificate, for who has this token.
+    /// The server at this URL: trusts this certificate, sends this token.
     pub(crate) fn trusted(&self, server: &Target, token: Option<&str>) -> Result<Target> {
         let kubeconfig = json!({
             "apiVersion": "v1",

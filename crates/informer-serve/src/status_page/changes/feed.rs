@@ -141,7 +141,7 @@ impl Feed {
     }
 }
 
-/// A watcher from the newest version on; retried, as the log moves on meanwhile.
+/// A watcher from the newest version on. Retried: the log may drop that version meanwhile.
 fn now(
     watch_cache: &WatchCache<Cached>,
     version: u64,
