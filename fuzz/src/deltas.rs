@@ -34,8 +34,10 @@ pub fn deltas(data: &[u8]) {
         let (what, which) = (operation[0] % 16, operation[1]);
         number += 1;
         let now = Duration::from_secs(number);
-        let key =
-            ObjectKey::namespaced(if which & 1 == 0 { "a" } else { "b" }, &format!("o{}", which >> 1 & 3));
+        let key = ObjectKey::namespaced(
+            if which & 1 == 0 { "a" } else { "b" },
+            &format!("o{}", which >> 1 & 3),
+        );
         let uid = which >> 3 & 3;
         let version = ResourceVersion::from(if which >> 7 == 0 { number } else { number / 2 });
         let item = || {

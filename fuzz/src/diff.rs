@@ -10,7 +10,9 @@ pub fn diff(data: &[u8]) {
     let read = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes);
     let (Ok(old), Ok(new)) = (read(&data[..end]), read(&data[end + 1..])) else { return };
     let mut state = old.clone();
-    between(&old, &new, &DiffOptions::exact()).apply(&mut state).expect("it is that of the old state");
+    between(&old, &new, &DiffOptions::exact())
+        .apply(&mut state)
+        .expect("it is that of the old state");
     assert_eq!(state, new);
     let diff = between(&old, &new, &DiffOptions::default());
     assert!(diff.is_empty() || old != new);

@@ -1,8 +1,8 @@
 //! Whatever reads the messages of objects.
 
 use k8s_protobuf::{
-    Envelope, FieldPath, Kind, Metadata, encode, from_message, from_slice, message_to_json, to_json,
-    without_managed_fields,
+    Envelope, FieldPath, Kind, Metadata, encode, from_message, from_slice, message_to_json,
+    to_json, without_managed_fields,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -32,13 +32,13 @@ pub fn protobuf(data: &[u8]) {
     serde_json::from_slice::<&RawValue>(json).expect("what is written is JSON");
     // Not so with numbers that are too large, halves of characters, and what is nested deeply.
     let Ok(value) = serde_json::from_slice::<Value>(json) else { return };
-    // The JSON writer replaces invalid UTF-8 in every string; the decoder accepts it in some only.
-    if decoded.is_err() && std::str::from_utf8(json).is_ok_and(|json| json.contains('\u{fffd}')) {
+    if decoded.is_err() && has_replaced(json) {
         return;
     }
     assert_eq!(decoded.as_ref(), Ok(&value));
 
-    if let (Ok(metadata), Ok(short), Some(object)) = (metadata, short, value["metadata"].as_object())
+    if let (Ok(metadata), Ok(short), Some(object)) =
+        (metadata, short, value["metadata"].as_object())
         && kind.api_version() != "meta.k8s.io/v1beta1"
     {
         let text = |name| object.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -57,18 +57,23 @@ pub fn protobuf(data: &[u8]) {
             ("spec.priority", "/spec/priority"),
         ] {
             let path = FieldPath::of(kind, path).expect("there is such a field");
-            let read =
-                path.read(message).expect("the message is whole").map(|found| found.text().into_owned());
+            let read = path
+                .read(message)
+                .expect("the message is whole")
+                .map(|found| found.text().into_owned());
             let expected = value.pointer(pointer).filter(|value| !value.is_null());
-            let expected =
-                expected.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+            let expected = expected
+                .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
             assert_eq!(read, expected, "{path}");
         }
     }
 
     let mut again = Vec::new();
     if encode::message(kind, &value, &mut again).is_ok() {
-        assert_eq!(from_message::<Value>(kind, &again).map(without_nulls), Ok(without_nulls(value)));
+        assert_eq!(
+            from_message::<Value>(kind, &again).map(without_nulls),
+            Ok(without_nulls(value))
+        );
     }
 }
 
@@ -78,8 +83,18 @@ fn enveloped(data: &[u8]) {
     if to_json(data, &mut json).is_ok()
         && let Ok(value) = serde_json::from_slice::<Value>(&json)
     {
-        assert_eq!(from_slice::<Value>(data), Ok(value));
+        let decoded = from_slice::<Value>(data);
+        if decoded.is_err() && has_replaced(&json) {
+            return;
+        }
+        assert_eq!(decoded, Ok(value));
     }
+}
+
+/// Whether the JSON writer replaced invalid UTF-8, as it does in every string. The decoder accepts
+/// it in values, but not in the keys of maps and in raw JSON.
+fn has_replaced(json: &[u8]) -> bool {
+    std::str::from_utf8(json).is_ok_and(|json| json.contains('\u{fffd}'))
 }
 
 /// An object with its envelope, or two bytes that choose a kind before its message.
@@ -100,7 +115,9 @@ fn without_nulls(mut value: Value) -> Value {
             object.retain(|_, value| !value.is_null());
             object.values_mut().for_each(|value| *value = without_nulls(value.take()));
         }
-        Value::Array(array) => array.iter_mut().for_each(|value| *value = without_nulls(value.take())),
+        Value::Array(array) => {
+            array.iter_mut().for_each(|value| *value = without_nulls(value.take()))
+        }
         _ => {}
     }
     value

@@ -19,10 +19,9 @@ pub fn selectors(data: &[u8]) {
             assert_eq!(again, parsed);
             let matches = parsed.matches_map(&labels);
             assert_eq!(again.matches_map(&labels), matches);
-            let each = parsed
-                .requirements()
-                .iter()
-                .all(|requirement| requirement.matches(labels.get(requirement.key()).map(String::as_str)));
+            let each = parsed.requirements().iter().all(|requirement| {
+                requirement.matches(labels.get(requirement.key()).map(String::as_str))
+            });
             assert_eq!(each, matches);
             let both = parsed.clone().and(again);
             assert_eq!(both.matches_map(&labels), matches);

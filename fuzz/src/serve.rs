@@ -14,8 +14,8 @@ use informer_core::wire::{Encoding, FieldPath, Wire, WireObject};
 use k8s_protobuf::{Kind, encode};
 use k8s_serve::watch_cache::{Capacity, Interest, WatchCache, Watcher};
 use k8s_serve::{
-    At, Backend, Discovery, DiscoveryPath, Object, ReadError, ReadOptions,
-    ReadSide, Resource, ResourcePath, Route, Snapshot,
+    At, Backend, Discovery, DiscoveryPath, Object, ReadError, ReadOptions, ReadSide, Resource,
+    ResourcePath, Route, Snapshot,
 };
 use serde_json::{Value, json};
 
@@ -236,4 +236,3 @@ impl Snapshot for Fixed {
         self.page(namespace, Some(after), usize::MAX).len()
     }
 }
-

@@ -1,7 +1,10 @@
 //! The splitters, and what is read from the pieces.
 
 use bytes::Bytes;
-use informer_core::wire::{Encoding, FrameError, ListHead, ListPart, MediaType, ObjectHead, Status, WatchFrame, Wire, WireObject};
+use informer_core::wire::{
+    Encoding, FrameError, ListHead, ListPart, MediaType, ObjectHead, Status, WatchFrame, Wire,
+    WireObject,
+};
 use serde_json::Value;
 
 /// Objects above this are refused, so that the limit is met.
@@ -88,7 +91,11 @@ fn split_list(
     (parts, splitter.finish())
 }
 
-fn split_watch(media_type: MediaType, body: &[u8], chunk: usize) -> (Vec<WatchFrame>, Result<(), FrameError>) {
+fn split_watch(
+    media_type: MediaType,
+    body: &[u8],
+    chunk: usize,
+) -> (Vec<WatchFrame>, Result<(), FrameError>) {
     let (mut splitter, mut frames) = (media_type.watch_splitter(LIMIT), Vec::new());
     for chunk in body.chunks(chunk) {
         if splitter.push(Bytes::copy_from_slice(chunk), &mut frames).is_err() {
@@ -141,7 +148,8 @@ fn object(json: &Bytes) {
     if let Ok(kept) = &kept
         && std::str::from_utf8(json).is_ok()
     {
-        let of_kept = ObjectHead::of(Wire { encoding: Encoding::Json, bytes: kept }).expect("it has one");
+        let of_kept =
+            ObjectHead::of(Wire { encoding: Encoding::Json, bytes: kept }).expect("it has one");
         assert_eq!((&of_kept.name, &of_kept.namespace), (&head.name, &head.namespace));
     }
     if let Ok(value) = serde_json::from_slice::<Value>(json)
@@ -166,5 +174,6 @@ fn object(json: &Bytes) {
 fn is_plain(json: &[u8]) -> bool {
     let text = String::from_utf8_lossy(json);
     let names = ["items", "metadata", "name", "namespace", "managedFields"];
-    !text.contains('\\') && names.iter().all(|name| text.matches(&format!("\"{name}\"")).count() <= 1)
+    !text.contains('\\')
+        && names.iter().all(|name| text.matches(&format!("\"{name}\"")).count() <= 1)
 }
