@@ -2,10 +2,13 @@
 //!
 //! They are those of an API server, so that pages begun at one server can be continued at another.
 
+use std::collections::BTreeMap;
+
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use informer_core::ObjectKey;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::status::Status;
 
@@ -99,21 +102,25 @@ fn read(token: &str) -> Result<(Option<u64>, String), String> {
         let at = if valid == token.len() { valid.saturating_sub(1) } else { valid };
         format!("illegal base64 data at input byte {at}")
     })?;
-    let token: Value = serde_json::from_slice(&json).map_err(|error| error.to_string())?;
-    let Value::Object(members) = &token else { return Err("it is no JSON object".to_owned()) };
+    // Members that nobody reads are skipped, not parsed: a token comes from a caller, and may be
+    // nested without limit.
+    let members: BTreeMap<String, &RawValue> =
+        serde_json::from_slice(&json).map_err(|error| match error.is_data() {
+            true => "it is no JSON object".to_owned(),
+            false => error.to_string(),
+        })?;
     // Go does not mind the case.
     let member = |wanted: &str| {
-        members.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted)).map(|(_, value)| value)
+        let named = members.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        named.map_or("null", |(_, value)| value.get())
     };
-    let text = |name: &str| match member(name) {
-        None | Some(Value::Null) => Ok(""),
-        Some(Value::String(text)) => Ok(text.as_str()),
-        Some(_) => Err(format!("{name} is no string")),
+    let text = |name: &str| match serde_json::from_str::<Option<String>>(member(name)) {
+        Ok(text) => Ok(text.unwrap_or_default()),
+        Err(_) => Err(format!("{name} is no string")),
     };
-    let version = match member("rv") {
-        None | Some(Value::Null) => 0,
-        Some(value) => value.as_i64().ok_or("rv is no number")?,
-    };
+    let version =
+        serde_json::from_str::<Option<i64>>(member("rv")).map_err(|_| "rv is no number")?;
+    let version = version.unwrap_or_default();
     let (format, start) = (text("v")?, text("start")?);
     if format != VERSION {
         return Err(format!("server does not recognize this encoded version {format}"));
@@ -124,10 +131,10 @@ fn read(token: &str) -> Result<(Option<u64>, String), String> {
     if start.is_empty() {
         return Err(format!("encoded start key empty (version {VERSION})"));
     }
-    if !is_clean(start.strip_prefix('/').unwrap_or(start)) {
-        return Err(start.to_owned());
+    if !is_clean(start.strip_prefix('/').unwrap_or(&start)) {
+        return Err(start);
     }
-    Ok((u64::try_from(version).ok(), start.to_owned()))
+    Ok((u64::try_from(version).ok(), start))
 }
 
 /// Whether a path leads nowhere but down.
@@ -137,6 +144,8 @@ fn is_clean(path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use k8s_protobuf::encode::RAW_JSON;
+
     use super::*;
 
     fn encoded(json: &str) -> String {
@@ -217,11 +226,26 @@ mod tests {
             ("abcde".to_owned(), "illegal base64 data at input byte 4"),
             ("YQ==".to_owned(), "illegal base64 data at input byte 2"),
             (encoded("[]"), "it is no JSON object"),
+            (encoded(r#"{"v":[]}"#), "v is no string"),
+            (v1(r#""rv":1.0,"start":"/a""#), "rv is no number"),
             (v1(r#""rv":"1","start":"/a""#), "rv is no number"),
         ] {
             let status = Token::decode(&token, Scope::AllNamespaces).unwrap_err();
             let message = format!("invalid continue token: continue key is not valid: {fault}");
             assert_eq!((status.code, status.message), (400, message));
         }
+    }
+
+    /// The stack would overflow, which ends the process: serde_json reads a `Value` below this key
+    /// with a new limit of levels.
+    #[test]
+    fn a_token_is_not_parsed_deeper_than_its_members() {
+        let inner = (0..50).fold("1".to_owned(), |inner, _| {
+            let text = inner.replace('\\', "\\u005c").replace('"', "\\u0022");
+            format!("{}{{\"{RAW_JSON}\":\"{text}\"}}{}", "[".repeat(120), "]".repeat(120))
+        });
+        let json = format!(r#"{{"v":"meta.k8s.io/v1","rv":1,"start":"/a","more":{inner}}}"#);
+        let decoded = Token::decode(&encoded(&json), Scope::Cluster).unwrap();
+        assert_eq!(decoded.version, Some(1));
     }
 }

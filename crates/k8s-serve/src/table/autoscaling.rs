@@ -1,5 +1,6 @@
 //! Autoscalers.
 
+use k8s_protobuf::hides_levels;
 use serde_json::{Value, json};
 
 use super::built_in::{BuiltIn, cells};
@@ -107,7 +108,7 @@ fn metric(spec: View<'_>, status: Option<View<'_>>) -> String {
 /// a field for one metric, the utilization of CPU, and the others in annotations.
 fn of_version_1(it: View<'_>) -> (Vec<Value>, Vec<Value>) {
     let others = |name| {
-        let text = it.annotation(name)?;
+        let text = it.annotation(name).filter(|it| !hides_levels(it.as_bytes()))?;
         serde_json::from_str::<Vec<Value>>(text).ok()
     };
     let mut specs: Vec<Value> = others("autoscaling.alpha.kubernetes.io/metrics")

@@ -35,6 +35,7 @@ pub(super) fn keep(json: &[u8], api_version: &str, kind: &str) -> Result<Box<[u8
         _ => all.extend_from_slice(text.as_bytes()),
     }
     if metadata(&all, "labels").is_some_and(|labels| labels.get().contains('\\'))
+        && !k8s_protobuf::hides_levels(&all)
         && let Ok(value) = serde_json::from_slice::<serde_json::Value>(&all)
     {
         // No character of a label needs an escape, so none are left.
