@@ -136,17 +136,18 @@ impl Asker {
         Ok(Some(Permission { control, presented, user, attributes, impersonation: None }))
     }
 
-    /// What a caller that acts in the name of another may lose. The API server decides whether it
-    /// has it, since it gets the request.
+    /// What a caller that acts in the name of another may lose; `None` if the headers name no
+    /// other user, since kube-apiserver then goes by the caller's own rights. Whether the caller
+    /// has the permission is decided by kube-apiserver, since it gets the request.
     pub(crate) fn may_lose(
         &self,
-        attributes: Attributes,
+        attributes: &Attributes,
         headers: &HeaderMap,
     ) -> Option<Permission> {
         let (control, presented) = self.control.clone()?;
         let user = self.caller.user.as_str().into();
-        let impersonation = Some(Arc::new(Impersonation::of(headers, &attributes)?));
-        let attributes = Arc::new(attributes);
+        let impersonation = Some(Arc::new(Impersonation::of(headers, attributes)?));
+        let attributes = Arc::new(attributes.clone());
         Some(Permission { control, presented, user, attributes, impersonation })
     }
 }

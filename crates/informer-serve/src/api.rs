@@ -92,8 +92,7 @@ pub(crate) async fn answer(endpoint: &Endpoint, request: Request) -> Response {
     let permission = parts.extensions.get::<Permission>().cloned();
     let permission = permission.as_ref();
     let is_own = matches!(caller.credential, Credential::Own);
-    // What is asked in the name of another is forwarded.
-    if permission.is_none() && !is_own && !is_impersonated(&parts.headers) {
+    if permission.is_none() && !is_own {
         return refused(Refusal::unguarded(), &parts.headers).response;
     }
     let lasts = matches!(&route, Route::Resource(it) if lasts(&parts, it, query));

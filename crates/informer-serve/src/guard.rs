@@ -84,9 +84,9 @@ async fn admit(
     if REVIEWED.contains(&first) {
         let query = parts.uri.query().unwrap_or_default();
         let attributes = Attributes::of_request(&parts.method, path, query);
-        let permission = match forward::is_impersonated(&parts.headers) {
-            true => Ok(asker.may_lose(attributes, &parts.headers)),
-            false => asker.may(attributes).await,
+        let permission = match asker.may_lose(&attributes, &parts.headers) {
+            Some(permission) => Ok(Some(permission)),
+            None => asker.may(attributes).await,
         };
         match permission {
             Ok(Some(permission)) => drop(parts.extensions.insert(permission)),

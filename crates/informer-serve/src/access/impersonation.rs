@@ -40,8 +40,8 @@ pub(super) struct Way {
 }
 
 impl Impersonation {
-    /// Reads the headers of a request as kube-apiserver does; `None` if they name no user, which it
-    /// refuses.
+    /// Reads the headers of a request as kube-apiserver does; `None` if they name no user. It then
+    /// refuses a request that names groups, a UID or extra fields, and ignores other headers.
     pub(super) fn of(headers: &HeaderMap, request: &Attributes) -> Option<Self> {
         let user = headers.get(USER).map(text).filter(|it| !it.is_empty())?;
         let mut extra = BTreeMap::<_, Vec<_>>::new();

@@ -164,6 +164,23 @@ async fn a_watch_that_the_api_server_answers_ends_with_the_permission_too() {
     assert_eq!((&last["type"], &last["object"]["code"]), (&json!("ERROR"), &json!(403)));
 }
 
+/// kube-apiserver ignores such headers, and goes by the caller's own rights.
+#[tokio::test]
+async fn a_watch_whose_headers_name_nobody_ends_with_the_callers_right() {
+    let it = forwarding(Options::default()).await;
+    for header in [("impersonate-user", ""), ("impersonate-foo", "x")] {
+        it.judge.allows("alice", watch_pods());
+        let watch = it.watch_with("alice-token", WATCH, &[header]).await;
+        // The socket is open: nothing but the reviews is waited for from now on.
+        tokio::time::pause();
+        it.judge.forbids("alice", &watch_pods());
+        let ended = tokio::time::timeout(Duration::from_secs(70), end(watch)).await;
+        tokio::time::resume();
+        let (_, last) = ended.unwrap_or_else(|_| panic!("{header:?}: it went on"));
+        assert_eq!(last["object"]["code"], 403, "{last}");
+    }
+}
+
 #[tokio::test]
 async fn a_watch_in_another_name_ends_with_each_of_its_rights() {
     let it = forwarding(Options::default()).await;
