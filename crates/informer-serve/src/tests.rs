@@ -5,11 +5,13 @@ mod api;
 mod bounds;
 mod gateway;
 mod held;
+mod listening;
 mod raw;
 mod status_page;
 mod tls;
 mod watch;
 
+use axum::Router;
 use axum::body::Body;
 use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::BodyExt;
@@ -54,14 +56,15 @@ impl Answer {
 }
 
 async fn ask(endpoint: &Endpoint, request: Request<Body>) -> Answer {
-    let response = endpoint.router().oneshot(request).await.unwrap();
+    ask_router(endpoint.router(), request).await
+}
+
+async fn ask_router(router: Router, request: Request<Body>) -> Answer {
+    let response = router.oneshot(request).await.unwrap();
     let (parts, body) = response.into_parts();
     let bytes = body.collect().await.unwrap().to_bytes();
-    Answer {
-        code: parts.status,
-        text: String::from_utf8(bytes.to_vec()).unwrap(),
-        headers: parts.headers,
-    }
+    let text = String::from_utf8(bytes.to_vec()).unwrap();
+    Answer { code: parts.status, text, headers: parts.headers }
 }
 
 async fn get(endpoint: &Endpoint, path: &str) -> Answer {

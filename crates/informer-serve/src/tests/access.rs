@@ -58,14 +58,6 @@ impl Controlled {
     }
 }
 
-async fn ask_router(router: Router, request: AxumRequest) -> Answer {
-    let response = router.oneshot(request).await.unwrap();
-    let (parts, body) = response.into_parts();
-    let bytes = body.collect().await.unwrap().to_bytes();
-    let text = String::from_utf8(bytes.to_vec()).unwrap();
-    Answer { code: parts.status, text, headers: parts.headers }
-}
-
 #[tokio::test]
 async fn nobody_is_answered_without_credentials() {
     let it = Controlled::start().await;

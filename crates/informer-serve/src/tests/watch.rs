@@ -5,10 +5,10 @@ use std::time::Duration;
 use axum::body::BodyDataStream;
 use futures_util::StreamExt;
 use informer_testkit::{Cut, Fault, Verb};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::oneshot;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
 
+use super::listening::{Listening, read_until};
 use super::*;
 
 /// An open watch, event by event.
@@ -181,26 +181,12 @@ async fn watches_end_cleanly_and_spread_when_the_endpoint_stops() {
     assert!(ends[19] - ends[0] > Duration::from_secs(2), "{ends:?}");
 }
 
-/// What a WebSocket client is sent as text, frame by frame, until it has seen all of these.
-async fn frames(mut stream: TcpStream, until: &[&str]) -> String {
-    let mut text = Vec::new();
-    while !until.iter().all(|it| String::from_utf8_lossy(&text).contains(it)) {
-        assert_ne!(stream.read_buf(&mut text).await.unwrap(), 0, "the socket was closed");
-    }
-    String::from_utf8_lossy(&text).into_owned()
-}
-
 #[tokio::test]
 async fn a_browser_watches_over_websocket_if_its_page_may() {
     let server = server().await;
     let endpoint = endpoint(&server, Options::default());
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let (stop, stopped) = oneshot::channel::<()>();
-    let serving = {
-        let endpoint = endpoint.clone();
-        tokio::spawn(async move { endpoint.serve(listener, async { drop(stopped.await) }).await })
-    };
+    let listening = Listening::start(endpoint, "127.0.0.1", None).await;
+    let address = &listening.address;
     let open = async |path: &str, origin: &str| {
         let mut stream = TcpStream::connect(address).await.unwrap();
         let head = format!(
@@ -210,9 +196,9 @@ async fn a_browser_watches_over_websocket_if_its_page_may() {
         stream
     };
     let own = format!("http://{address}");
-    let stream = open("/api/v1/pods?watch=1", &own).await;
+    let mut stream = open("/api/v1/pods?watch=1", &own).await;
     let events = [r#""name":"cart-0""#, r#""name":"web-1""#];
-    let text = frames(stream, &events).await;
+    let text = read_until(&mut stream, &events).await;
     assert!(text.starts_with("HTTP/1.1 101"), "{text}");
     assert!(text.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "{text}");
     assert!(text.to_lowercase().contains("sec-websocket-protocol: base64.binary.k8s.io"), "{text}");
@@ -224,11 +210,10 @@ async fn a_browser_watches_over_websocket_if_its_page_may() {
         ("/api/v1/pods", &*own),
         ("/apis", &*own),
     ] {
-        let text = frames(open(path, origin).await, &["\"code\":403"]).await;
+        let text = read_until(&mut open(path, origin).await, &["\"code\":403"]).await;
         assert!(text.starts_with("HTTP/1.1 403"), "{path}: {text}");
     }
-    stop.send(()).unwrap();
-    serving.await.unwrap();
+    listening.stop().await;
 }
 
 #[tokio::test]
