@@ -1,8 +1,8 @@
-//! Who may read: authentication and authorization as the API server would decide them.
+//! Access control: authentication and authorization as the API server would decide them.
 //!
-//! Every request passes [`Access::asker`] in the guard. Where access is controlled, the guard then
-//! asks for what the path names; a short path of the gateway asks by itself, once it knows the
-//! resource.
+//! The guard calls [`Access::asker`] for every request. With access control, the guard then reviews
+//! the resource that the path names. The handler of a short path does this review itself, once it
+//! has resolved the resource.
 
 mod answers;
 mod attributes;
@@ -32,38 +32,39 @@ use credentials::Presented;
 use impersonation::Impersonation;
 use reviews::Purpose;
 
-/// Who may read at an address.
+/// The access control of a listening address.
 #[derive(Clone)]
 pub(crate) enum Access {
-    /// Everybody who reaches it, what the endpoint's own account may read.
+    /// Every client that can connect may read what the endpoint's own account may read.
     Own,
-    /// Nobody: the address is exposed, and nobody can say who is there.
+    /// All requests are refused: the address is reachable from other machines, and clients cannot
+    /// be authenticated.
     Refused,
-    /// Those whom the API server allows it.
+    /// Callers may read what the API server allows them.
     Controlled(Control),
 }
 
-/// How callers are known and checked; a cheap handle.
+/// Authenticates and authorizes callers. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Control {
     reviews: Arc<Reviews>,
     tls: Option<Tls>,
 }
 
-/// A caller, and how to find out what they may do: in the extensions of every request that has
-/// passed the guard.
+/// A caller, and the means to review its permissions. The guard puts it into the extensions of
+/// every request that it admits.
 #[derive(Clone)]
 pub(crate) struct Asker {
     caller: Arc<Caller>,
-    /// Without it everything is allowed.
+    /// `None` if the address has no access control: everything is allowed.
     control: Option<(Control, Presented)>,
 }
 
 impl Access {
-    /// Who asks.
+    /// Authenticates the caller of a request.
     ///
     /// # Errors
-    /// If nobody can say.
+    /// If the caller cannot be authenticated.
     pub(crate) async fn asker(&self, parts: &Parts) -> Result<Asker, Refused> {
         match self {
             Self::Own | Self::Refused => Ok(Asker { caller: Caller::own(), control: None }),
@@ -103,16 +104,16 @@ impl Asker {
         &self.caller
     }
 
-    /// Whether callers are known and reviewed.
+    /// Whether the address has access control.
     pub(crate) fn is_reviewed(&self) -> bool {
         self.control.is_some()
     }
 
-    /// The caller as the credentials say now, for a stream that goes on: groups may have changed.
+    /// Authenticates the caller of an open stream again, since its groups may have changed.
     ///
     /// # Errors
-    /// If the credentials are not accepted any more, or are another user's now; or if the API
-    /// server does not say.
+    /// If the credentials are no longer accepted or now belong to another user, or if the review
+    /// fails.
     pub(crate) async fn again(&self) -> Result<Self, Refused> {
         let Some((control, presented)) = &self.control else { return Ok(self.clone()) };
         let purpose = Purpose::OpenWatch(self.caller.user.as_str().into());
@@ -123,10 +124,11 @@ impl Asker {
         Ok(Self { caller: Arc::new(caller), control: self.control.clone() })
     }
 
-    /// Whether the caller may do this; there is no permission to lose where nothing is reviewed.
+    /// Reviews whether the caller may do this. Returns `None` on an address without access control,
+    /// where no permission can be lost.
     ///
     /// # Errors
-    /// If not, or if the API server does not say.
+    /// If the caller may not do this, or if the review fails.
     pub(crate) async fn may(&self, attributes: Attributes) -> Result<Option<Permission>, Refused> {
         let Some((control, presented)) = self.control.clone() else { return Ok(None) };
         let attributes = Arc::new(attributes);
@@ -136,9 +138,9 @@ impl Asker {
         Ok(Some(Permission { control, presented, user, attributes, impersonation: None }))
     }
 
-    /// What a caller that acts in the name of another may lose; `None` if the headers name no
-    /// other user, since kube-apiserver then goes by the caller's own rights. Whether the caller
-    /// has the permission is decided by kube-apiserver, since it gets the request.
+    /// The permission of an impersonated request, for the reviews of its open watch; `None` if the
+    /// headers name no other user, since kube-apiserver then goes by the caller's own rights. The
+    /// API server decides whether the caller has it, since the request is forwarded.
     pub(crate) fn may_lose(
         &self,
         attributes: &Attributes,

@@ -1,4 +1,5 @@
-//! Answers to reviews, remembered for a moment; no asker takes more than a quarter of any bound.
+//! A cache of review results with a short lifetime. No requester uses more than a quarter of any
+//! limit.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -8,46 +9,47 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio::time::Instant;
 
-/// Remembers answers, and asks every question once at a time; a cheap handle.
+/// Caches answers and never sends the same question twice at the same time. Cheap to clone.
 pub(super) struct Answers<K, V>(Arc<Mutex<Kept<K, V>>>);
 
-/// Who asks, in words: a user, or an address.
+/// The requester that a question is accounted to: a user name or an address.
 pub(super) type Party = Arc<str>;
 
-/// How much is remembered.
+/// Limits of the cache and of the questions in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Bounds {
-    /// Answers.
+    /// Cache entries.
     pub(super) entries: usize,
-    /// Bytes of questions and answers, as their askers count them.
+    /// Bytes of questions and answers, as computed by the code that asks.
     pub(super) bytes: usize,
-    /// Questions that are being asked, or wait for a place.
+    /// Questions that are in flight or wait for a permit.
     pub(super) asking: usize,
-    /// Places: questions that the API server has.
+    /// Permits: questions that the API server processes at the same time.
     pub(super) places: usize,
 }
 
-/// What a question waits for before it is asked: a place among all, and one among its asker's.
+/// The semaphores that a question waits for before it is sent: one for all requesters, and one for
+/// its own requester.
 #[derive(Debug, Clone)]
 pub(super) struct Places {
     all: Arc<Semaphore>,
     of_asker: Arc<Semaphore>,
 }
 
-/// A place; dropping it gives it back.
+/// The permits of one question. Dropping them returns them.
 pub(super) type Place<'a> = [Option<SemaphorePermit<'a>>; 2];
 
-/// An answer that was just given.
+/// A new answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fresh<V> {
     pub(super) answer: V,
-    /// How long it may be believed, counted from when it was asked for.
+    /// How long the answer is valid, counted from the time of the question.
     pub(super) lifetime: Duration,
     /// Bytes of the question and the answer.
     pub(super) weight: usize,
 }
 
-/// Too many questions are being asked.
+/// The error for too many questions in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooMany;
 
@@ -60,14 +62,14 @@ where
         Self(Arc::new(Mutex::new(Kept::new(bounds))))
     }
 
-    /// The answer that is remembered, or that `ask` gives. Callers with the same question wait for
-    /// one answer; a caller that goes away takes it from none of them.
+    /// Returns the cached answer, or the one that `ask` returns. Calls with the same question wait
+    /// for one answer. A call that is cancelled does not cancel it for the others.
     ///
     /// # Errors
-    /// If too many questions are being asked, by this asker or by all.
+    /// If too many questions are in flight, of this requester or in total.
     ///
     /// # Cancel safety
-    /// The question is asked to its end.
+    /// The question stays in flight, and its answer is cached.
     pub(super) async fn get<F>(
         &self,
         asker: &Party,
@@ -84,7 +86,7 @@ where
                 Looked::Asking(receiver) => receiver,
                 Looked::Ask(sender, places) => {
                     let receiver = sender.subscribe();
-                    // Who has asked in vain does not ask again.
+                    // `ask` has been called once already, and its task panicked.
                     let Some(ask) = ask.take() else { return Err(TooMany) };
                     let (asked, answering) = (Instant::now(), ask(places));
                     let (answers, question) = (Arc::clone(&self.0), question.clone());
@@ -97,7 +99,7 @@ where
                     receiver
                 }
             };
-            // The one who asked may have panicked.
+            // The sender is dropped without a value if the task that asks panics.
             if let Ok(answer) = receiver.wait_for(Option::is_some).await
                 && let Some(answer) = &*answer
             {
@@ -106,7 +108,7 @@ where
         }
     }
 
-    /// Remembers an answer that was asked for elsewhere, at `asked`.
+    /// Caches an answer to a question that was asked elsewhere, at the time `asked`.
     pub(super) fn remember(&self, asker: &Party, question: &K, fresh: Fresh<V>, asked: Instant) {
         self.lock().keep(asker, question, fresh, asked, Instant::now());
     }
@@ -123,8 +125,8 @@ impl Places {
         Self { all: Arc::clone(&none), of_asker: none }
     }
 
-    /// Waits for a place: for one of the asker's first, so that one asker does not fill the queue
-    /// for those of all.
+    /// Waits for the permits. The requester's own permit comes first, so that one requester does
+    /// not fill the queue of the shared semaphore.
     pub(super) async fn acquire(&self) -> Place<'_> {
         let of_asker = self.of_asker.acquire().await.ok();
         [of_asker, self.all.acquire().await.ok()]
@@ -137,15 +139,15 @@ impl<K, V> Clone for Answers<K, V> {
     }
 }
 
-/// What is remembered: without a clock and without tasks.
+/// The state of the cache. It uses neither a clock nor tasks, so that tests can set the time.
 struct Kept<K, V> {
     bounds: Bounds,
-    /// What one asker may take.
+    /// The limits of one requester.
     quarter: Bounds,
     places: Arc<Semaphore>,
     known: HashMap<K, Known<V>>,
     asking: HashMap<K, Unsettled<V>>,
-    /// The known questions, the oldest answer first.
+    /// The answered questions, oldest answer first.
     order: VecDeque<(u64, K)>,
     bytes: usize,
     settled: u64,
@@ -160,13 +162,13 @@ struct Known<V> {
     asker: Party,
 }
 
-/// A question without an answer yet.
+/// A question in flight.
 struct Unsettled<V> {
     answer: watch::Receiver<Option<V>>,
     asker: Party,
 }
 
-/// What one asker takes of the bounds.
+/// The usage of one requester.
 struct Share {
     entries: usize,
     bytes: usize,
@@ -174,12 +176,12 @@ struct Share {
     places: Arc<Semaphore>,
 }
 
-/// What is known of a question.
+/// The result of a lookup.
 enum Looked<V> {
     Known(V),
-    /// It is being asked.
+    /// The question is in flight.
     Asking(watch::Receiver<Option<V>>),
-    /// It is to be asked now; dropping the sender gives it up.
+    /// The question must be sent now. Dropping the sender abandons it.
     Ask(watch::Sender<Option<V>>, Places),
 }
 
@@ -229,7 +231,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Kept<K, V> {
         Ok(Looked::Ask(sender, Places { all: Arc::clone(&self.places), of_asker }))
     }
 
-    /// Whether an asker may ask one more question.
+    /// Whether a requester may send one more question.
     fn has_room(&self, asker: &Party) -> bool {
         let own = self.shares.get(asker).map_or(0, |it| it.asking);
         self.asking.len() < self.bounds.asking && own < self.quarter.asking
@@ -251,7 +253,8 @@ impl<K: Clone + Eq + Hash, V: Clone> Kept<K, V> {
         }
         let Bounds { entries, bytes, .. } = self.quarter;
         let share = self.share(asker);
-        // Rather than to forget what others have asked.
+        // Over the limit the answer is not cached, so that it evicts no entries of other
+        // requesters.
         if share.entries < entries && share.bytes + weight <= bytes {
             share.entries += 1;
             share.bytes += weight;
@@ -265,7 +268,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Kept<K, V> {
         self.shrink(now);
     }
 
-    /// Forgets what is over, and the oldest answers while there are too many.
+    /// Evicts expired entries, and the oldest ones while the limits are exceeded.
     fn shrink(&mut self, now: Instant) {
         while let Some((number, question)) = self.order.front() {
             let known = self.known.get(question).filter(|it| it.number == *number);
@@ -280,7 +283,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Kept<K, V> {
                 self.forget(&question);
             }
         }
-        // What was asked again left its old place behind.
+        // A question that was asked again has a stale element in `order`.
         if self.order.len() > 2 * self.bounds.entries {
             let known = &self.known;
             self.order.retain(|(number, it)| known.get(it).is_some_and(|it| it.number == *number));
@@ -297,7 +300,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Kept<K, V> {
         }
     }
 
-    /// A question is not being asked any more. Returns who asked.
+    /// Removes a question from those in flight. Returns its requester.
     fn ended(&mut self, question: &K) -> Option<Party> {
         let Unsettled { asker, .. } = self.asking.remove(question)?;
         self.share(&asker).asking -= 1;
@@ -323,7 +326,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Kept<K, V> {
 }
 
 impl<V> Unsettled<V> {
-    /// Whether nobody asks any more: the one who did has panicked.
+    /// Whether the question was abandoned because its task panicked.
     fn is_given_up(&self) -> bool {
         self.answer.has_changed().is_err()
     }

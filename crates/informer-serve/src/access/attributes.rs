@@ -1,4 +1,4 @@
-//! What a review asks: the attributes that kube-apiserver derives from a request.
+//! The attributes of a review, as kube-apiserver derives them from a request.
 
 use std::borrow::Cow;
 
@@ -12,14 +12,15 @@ use serde_json::{Map, Value, json};
 use super::caller::Identity;
 use crate::api::url;
 
-/// First segments of deprecated paths, which stand for a verb.
+/// First segments of deprecated paths that select a verb.
 const VERBS_IN_PATHS: [&str; 2] = ["watch", "proxy"];
-/// How many requirements of selectors a review has at the most, and how many values.
+/// Maximum number of selector requirements in a review, and of values in one requirement.
 const MAX_REQUIREMENTS: usize = 100;
 const MAX_VALUES: usize = 1000;
 
-/// What a review asks of a request. Never built of a part of the URL's text: two requests are the
-/// same question only if they were understood in the same way.
+/// The attributes of a request. They are built from the parsed request, never from parts of the
+/// URL's text, because they are part of the cache key: two requests share a review only if they are
+/// parsed to the same attributes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Attributes {
     Resource(Box<ResourceAttributes>),
@@ -30,7 +31,7 @@ pub(crate) enum Attributes {
     },
 }
 
-/// What a review asks of a request for a resource.
+/// The attributes of a request for a resource.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct ResourceAttributes {
     pub(crate) verb: Cow<'static, str>,
@@ -45,7 +46,8 @@ pub(crate) struct ResourceAttributes {
 }
 
 impl Attributes {
-    /// Those of a request for one of Kubernetes' paths, or for a path that names no resource.
+    /// The attributes of a request for one of Kubernetes' paths, or for a path that names no
+    /// resource.
     pub(crate) fn of_request(method: &Method, path: &str, query: &str) -> Self {
         match Route::parse(path) {
             Route::Resource(path) => Self::Resource(Box::new(of_resource(method, &path, query))),
@@ -57,16 +59,16 @@ impl Attributes {
         }
     }
 
-    /// Those of a request for a path that names no resource.
+    /// The attributes of a request for a path that names no resource.
     pub(crate) fn of_path(method: &Method, path: &str) -> Self {
-        // As it is forwarded.
+        // The same normalized path is forwarded to the API server.
         let segments = path.split('/').filter(|it| !it.is_empty());
         let decoded = segments.map(|it| percent_decode_str(it).decode_utf8_lossy());
         let path = format!("/{}", Vec::from_iter(decoded).join("/"));
         Self::Path { path, verb: method.as_str().to_ascii_lowercase() }
     }
 
-    /// What a `SubjectAccessReview` says of them: the name of the field, and its value.
+    /// The field of a `SubjectAccessReview` that holds the attributes, and its value.
     pub(super) fn to_review(&self) -> (&'static str, Value) {
         match self {
             Self::Resource(resource) => ("resourceAttributes", resource.to_review()),
@@ -76,7 +78,7 @@ impl Attributes {
         }
     }
 
-    /// 403, as kube-apiserver says it.
+    /// A 403 status with the message of kube-apiserver.
     pub(super) fn forbidden(&self, caller: &Identity, reason: &str) -> Status {
         let user = &caller.user;
         let mut message = match self {
@@ -96,7 +98,7 @@ impl Attributes {
                 )
             }
         };
-        // Browsers must not take it for HTML.
+        // The message contains text of the request, which a browser must not render as HTML.
         message = message.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
         if !reason.is_empty() {
             message = format!("{message}: {reason}");
@@ -151,8 +153,8 @@ impl Attributes {
 }
 
 impl ResourceAttributes {
-    /// With the selectors of the request, unless they are too long for a review: without them it
-    /// asks for more.
+    /// Adds the selectors of the request, unless they are too long for a review. A review without
+    /// selectors asks for access to more objects, so leaving them out is safe.
     pub(crate) fn with_selectors(self, fields: FieldSelector, labels: LabelSelector) -> Self {
         let of_labels = labels.requirements();
         let requirements = fields.requirements().len() + of_labels.len();
@@ -181,7 +183,8 @@ impl ResourceAttributes {
             let operator = if it.operator() == Operator::Equals { "In" } else { "NotIn" };
             json!({ "key": it.field(), "operator": operator, "values": [it.value()] })
         });
-        // What a review cannot express is left out, as by kube-apiserver: it asks for more then.
+        // Requirements that a review cannot express are left out, as in kube-apiserver. The review
+        // then asks for access to more objects.
         let labels = self.labels.requirements().iter().filter_map(|it| {
             let (operator, values) = match it.operator() {
                 Operator::Equals | Operator::In => ("In", it.values()),
@@ -225,7 +228,7 @@ fn of_resource(method: &Method, path: &ResourcePath, query: &str) -> ResourceAtt
     };
     let fields = first("fieldSelector").parse::<FieldSelector>();
     let labels = first("labelSelector").parse::<LabelSelector>();
-    // A query that cannot be read as a whole names no object.
+    // A query with an invalid part does not restrict the request to one object.
     if verb != "deletecollection"
         && Parameters::parse(query).is_ok()
         && let Ok(fields) = &fields
@@ -242,11 +245,11 @@ fn of_path(path: &ResourcePath) -> ResourceAttributes {
     let name = name.clone().unwrap_or_default();
     let namespace = match namespace {
         Some(namespace) => namespace.clone(),
-        // A namespace is in itself.
+        // As in kube-apiserver, the namespace of a Namespace is its own name.
         None if resource == "namespaces" => name.clone(),
         None => String::new(),
     };
-    // `proxy/x` is a request for `proxy`.
+    // The subresource of `proxy/x` is `proxy`.
     let subresource = subresource.as_deref().unwrap_or_default().split('/').next();
     ResourceAttributes {
         group: group.clone(),

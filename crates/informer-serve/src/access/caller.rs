@@ -24,7 +24,7 @@ pub(crate) struct Caller {
     pub(crate) credential: Credential,
 }
 
-/// Who a caller is, in the words of the API server.
+/// The identity of a caller, as the API server reports it.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Identity {
     /// Empty on an address without access control.
@@ -35,7 +35,7 @@ pub(crate) struct Identity {
     pub(crate) extra: BTreeMap<String, Vec<String>>,
 }
 
-/// What a request can be forwarded with.
+/// The credential that a request can be forwarded with.
 #[derive(Clone)]
 pub(crate) enum Credential {
     /// The endpoint's own account: every caller on an address without access control.
@@ -85,7 +85,7 @@ impl Identity {
     }
 }
 
-/// Without the extra, which may hold anything.
+/// Leaves out the extra, which may contain secrets.
 impl fmt::Debug for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Identity")

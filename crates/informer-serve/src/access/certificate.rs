@@ -1,4 +1,4 @@
-//! Client certificates: whose they are.
+//! Authentication by client certificates.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,40 +22,41 @@ use x509_parser::certificate::X509Certificate;
 
 use super::caller::{AUTHENTICATED, Identity};
 
-/// How long the result of a check holds, whether the certificate is believed or not.
+/// How long the result of a verification is cached, whether it succeeded or not.
 const LIFETIME: Duration = Duration::from_secs(10);
 
-/// How many certificates a chain may have: each is one more signature to verify.
+/// Maximum length of a chain. Each certificate costs the verification of a signature.
 const MAX_CHAIN: usize = 10;
 
 const COMMON_NAME: Oid<'static> = oid!(2.5.4.3);
 const ORGANIZATION: Oid<'static> = oid!(2.5.4.10);
-/// Where Kubernetes has the UID.
+/// The attribute of the subject in which Kubernetes stores the UID.
 const UID: Oid<'static> = oid!(1.3.6.1.4.1.57683.2);
-/// The extra that tells credentials of one user apart.
+/// The key of the extra that distinguishes the credentials of one user.
 const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 
-/// The authorities whose client certificates are believed; a cheap handle.
+/// The authorities whose client certificates are accepted. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct ClientCa(Arc<dyn ClientCertVerifier>);
 
-/// The certificate that the client of a connection has shown, with those of its issuers, and has
-/// proved to be its own. Who issued it is not checked before it is used: a connection outlives
-/// certificates and authorities.
+/// The certificate chain that the client has sent in the handshake. The client has proved that it
+/// holds the private key. The issuer is verified when the certificate is used, because a connection
+/// may outlive certificates and authorities.
 #[derive(Clone)]
 pub(crate) struct Peer(Arc<PeerState>);
 
 struct PeerState {
     chain: Vec<CertificateDer<'static>>,
-    /// The last check: when it was, and whose the certificate is, unless it was not believed.
+    /// The time of the last verification, and the identity; `None` if the certificate was not
+    /// accepted.
     checked: Mutex<Option<(Instant, Option<Arc<Identity>>)>>,
 }
 
 impl ClientCa {
-    /// Believes these authorities.
+    /// Accepts the certificates of these authorities.
     ///
     /// # Errors
-    /// If one of them is no certificate, or there is none.
+    /// If one of them is not a certificate, or if there are none.
     pub(crate) fn new(
         certificates: impl IntoIterator<Item = CertificateDer<'static>>,
         provider: &CryptoProvider,
@@ -74,14 +75,14 @@ impl ClientCa {
             })
     }
 
-    /// What asks for certificates in handshakes. They are checked [when they are
-    /// used](Self::identity): what is refused there is answered with 401, as by an API server, and
-    /// a token may be given instead.
+    /// Requests client certificates in handshakes. They are verified [when they are
+    /// used](Self::identity): the response to a certificate that is not accepted is 401, as from an
+    /// API server, and the client may send a token instead.
     pub(crate) fn asking(provider: &CryptoProvider) -> Arc<dyn ClientCertVerifier> {
         Arc::new(Asking(provider.signature_verification_algorithms))
     }
 
-    /// Whose certificate it is, unless it is not believed or says nothing.
+    /// The identity in the certificate, unless it is not accepted or names no user.
     pub(super) fn identity(&self, peer: &Peer) -> Option<Arc<Identity>> {
         let mut checked = peer.0.checked.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((at, identity)) = &*checked
@@ -107,7 +108,7 @@ impl Peer {
     }
 }
 
-/// Whose certificate it is, as kube-apiserver reads it.
+/// The identity in a certificate, as kube-apiserver derives it.
 fn identity_of(certificate: &CertificateDer<'_>) -> Option<Identity> {
     let (_, parsed) = X509Certificate::from_der(certificate).ok()?;
     let subject = parsed.subject();
@@ -115,13 +116,13 @@ fn identity_of(certificate: &CertificateDer<'_>) -> Option<Identity> {
         let values = subject.iter_attributes().filter(|it| it.attr_type() == of);
         values.map(|it| it.as_str().map(str::to_owned)).collect::<Result<Vec<_>, _>>().ok()
     };
-    // The last one counts, as in Go.
+    // The last value is used, as in Go.
     let user = all(&COMMON_NAME)?.pop().filter(|it| !it.is_empty())?;
     let mut groups = all(&ORGANIZATION)?;
     let uid = match <[String; 1]>::try_from(all(&UID)?) {
         Ok([uid]) if !uid.is_empty() => uid,
         Err(none) if none.is_empty() => String::new(),
-        // A UID that says nothing, or several things.
+        // A UID that is empty, or more than one UID, is an error.
         Ok(_) | Err(_) => return None,
     };
     if !groups.iter().any(|it| it == AUTHENTICATED) {
@@ -133,7 +134,7 @@ fn identity_of(certificate: &CertificateDer<'_>) -> Option<Identity> {
     Some(Identity { user, groups, uid, extra })
 }
 
-/// Asks for a certificate and has the client prove that it is its own.
+/// Requests a certificate and verifies only that the client holds its private key.
 #[derive(Debug)]
 struct Asking(WebPkiSupportedAlgorithms);
 
@@ -142,7 +143,8 @@ impl ClientCertVerifier for Asking {
         false
     }
 
-    /// None: the authorities may change, and a client must not keep back what a new one has issued.
+    /// Names no authorities: they may change, and a client would not send a certificate whose
+    /// issuer is not named.
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
         &[]
     }

@@ -1,4 +1,4 @@
-//! What a request says of its caller.
+//! The credentials in a request.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -13,15 +13,17 @@ use secrecy::SecretString;
 use super::certificate::Peer;
 use crate::audit::RemoteAddress;
 
-/// What browsers send in place of a header, which they cannot set.
+/// The prefix of the WebSocket subprotocol in which browsers send the token, since they cannot set
+/// headers.
 pub(crate) const WEBSOCKET_BEARER: &str = "base64url.bearer.authorization.k8s.io.";
 
-/// The credentials of a request, the best first. Headers of an authenticating proxy are none.
+/// The credentials of a request, in order of precedence. Headers of an authenticating proxy are not
+/// credentials.
 #[derive(Clone, Default)]
 pub(crate) struct Presented {
     pub(super) certificate: Option<Peer>,
     pub(super) token: Option<Arc<SecretString>>,
-    /// Where the request came from.
+    /// The remote address of the request.
     pub(super) address: Option<IpAddr>,
 }
 
@@ -51,7 +53,8 @@ fn websocket_bearer(headers: &HeaderMap) -> Option<String> {
     let (tokens, others): (Vec<_>, Vec<_>) =
         protocols.map(str::trim).partition(|it| it.starts_with(WEBSOCKET_BEARER));
     let [token] = tokens[..] else { return None };
-    // One of the others is answered: that with the token must not be.
+    // The server selects one of the other subprotocols. The one with the token must not be in the
+    // response.
     if others.is_empty() {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Tokens that were somebody's when they were reviewed last.
+//! Tokens that were accepted when they were last reviewed.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,8 +10,8 @@ use super::answers::Party;
 /// A keyed hash of a token.
 pub(super) type TokenHash = [u8; 32];
 
-/// The users of the tokens that were accepted last. It admits nobody: a familiar token is reviewed
-/// like any other, but does not wait behind unknown ones.
+/// The users of the tokens that were accepted most recently. This grants no access: a familiar
+/// token is reviewed like any other, but does not wait behind unknown tokens.
 pub(super) struct Familiar {
     capacity: usize,
     users: Mutex<HashMap<TokenHash, (Party, Instant)>>,
@@ -22,13 +22,13 @@ impl Familiar {
         Self { capacity, users: Mutex::default() }
     }
 
-    /// Whose the token was.
+    /// The user of the token at its last review.
     pub(super) fn user(&self, token: &TokenHash) -> Option<Party> {
         self.lock().get(token).map(|(user, _)| user.clone())
     }
 
-    /// Notes that a token was accepted. The one that was not for longest makes room: of the user's
-    /// own, if they are more than a quarter.
+    /// Records that a token was accepted. If there are too many, the token whose last acceptance is
+    /// the oldest is evicted: one of the same user if this user has more than a quarter.
     pub(super) fn note(&self, token: TokenHash, user: &Party) {
         let mut users = self.lock();
         users.insert(token, (Party::clone(user), Instant::now()));
@@ -44,7 +44,7 @@ impl Familiar {
         }
     }
 
-    /// Notes that a token was refused.
+    /// Records that a token was refused.
     pub(super) fn forget(&self, token: &TokenHash) {
         self.lock().remove(token);
     }

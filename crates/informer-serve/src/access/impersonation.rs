@@ -1,6 +1,6 @@
-//! Requests in the name of another user: whom they name, and what the caller must be allowed for
-//! that. kube-apiserver decides when such a request is passed on to it; here its open watches are
-//! reviewed.
+//! Impersonated requests: the user that they name, and the permissions that the caller needs. The
+//! requests are forwarded, and kube-apiserver decides them. Only their open watches are reviewed
+//! here.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -23,25 +23,26 @@ const NODES: &str = "system:nodes";
 const CORE: (&str, &str) = ("", "v1");
 const AUTHENTICATION: (&str, &str) = ("authentication.k8s.io", "v1");
 
-/// Another user, in whose name a request is made.
+/// The impersonation that a request asks for.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Impersonation {
-    /// One of them suffices.
+    /// The alternative sets of permissions. One of them is sufficient.
     pub(super) ways: Vec<Way>,
 }
 
-/// What allows a caller to act as another user.
+/// One set of permissions that allows a caller to impersonate a user.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Way {
-    /// All that the caller must be allowed.
+    /// The caller must have all of these.
     pub(super) rights: Vec<Arc<Attributes>>,
-    /// Whose rights count then.
+    /// The identity whose permissions then apply to the request.
     pub(super) identity: Arc<Identity>,
 }
 
 impl Impersonation {
-    /// Reads the headers of a request as kube-apiserver does; `None` if they name no user. It then
-    /// refuses a request that names groups, a UID or extra fields, and ignores other headers.
+    /// Parses the headers of a request as kube-apiserver does; `None` if they name no user.
+    /// kube-apiserver then refuses a request that names groups, a UID or extra fields, and ignores
+    /// all other headers.
     pub(super) fn of(headers: &HeaderMap, request: &Attributes) -> Option<Self> {
         let user = headers.get(USER).map(text).filter(|it| !it.is_empty())?;
         let mut extra = BTreeMap::<_, Vec<_>>::new();
@@ -63,7 +64,8 @@ impl Impersonation {
     }
 }
 
-/// Constrained impersonation: the right to do this in another name, and for each part of the name.
+/// Constrained impersonation: the permission to do this on behalf of another user, and one for each
+/// part of the identity.
 fn constrained(wanted: Identity, request: &Attributes) -> Option<Way> {
     let Attributes::Resource(request) = request else { return None };
     let is_user_alone =
@@ -88,7 +90,7 @@ fn constrained(wanted: Identity, request: &Attributes) -> Option<Way> {
     Some(Way { rights: all.into_iter().map(arc).collect(), identity })
 }
 
-/// A right for each part of a user: for the user first.
+/// One permission for each part of an identity, beginning with the user name.
 fn rights(verb: &str, of_names: (&str, &str), wanted: &Identity) -> Vec<ResourceAttributes> {
     let right = |(group, version): (&str, &str), resource: &str, name: &str| ResourceAttributes {
         verb: Cow::Owned(verb.to_owned()),
@@ -118,7 +120,7 @@ fn rights(verb: &str, of_names: (&str, &str), wanted: &Identity) -> Vec<Resource
     rights
 }
 
-/// A user with the groups that need not be named.
+/// The identity with the groups that are implied and need no header.
 fn completed(mut identity: Identity) -> Arc<Identity> {
     if let Some((namespace, _)) =
         service_account(&identity.user).filter(|_| identity.groups.is_empty())
@@ -141,18 +143,18 @@ fn arc(attributes: ResourceAttributes) -> Arc<Attributes> {
     Arc::new(Attributes::Resource(Box::new(attributes)))
 }
 
-/// The node that is this user.
+/// The name of the node, if the user is a node.
 fn node(user: &str) -> Option<&str> {
     user.strip_prefix(NODE).filter(|it| it.split('.').all(is_label))
 }
 
-/// Namespace and name of the service account that is this user.
+/// The namespace and name of the service account, if the user is one.
 fn service_account(user: &str) -> Option<(&str, &str)> {
     let (namespace, name) = user.strip_prefix(SERVICE_ACCOUNT)?.split_once(':')?;
     (is_label(namespace) && name.split('.').all(is_label)).then_some((namespace, name))
 }
 
-/// Whether it is a label of DNS.
+/// Whether the text is a DNS label.
 fn is_label(text: &str) -> bool {
     let is_inner = |it: u8| matches!(it, b'a'..=b'z' | b'0'..=b'9' | b'-');
     text.bytes().all(is_inner) && !text.is_empty() && !text.starts_with('-') && !text.ends_with('-')
@@ -169,7 +171,7 @@ mod tests {
 
     use super::*;
 
-    /// The ways to watch Pods as another user.
+    /// The ways to watch Pods with these headers.
     fn of(pairs: &[(&'static str, &str)]) -> Option<Vec<Way>> {
         let pairs =
             pairs.iter().map(|(key, value)| (HeaderName::from_static(key), value.parse().unwrap()));

@@ -1,4 +1,4 @@
-//! A permission that was given, and how it is lost.
+//! A permission that was granted, and the reviews that detect its loss.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,31 +15,30 @@ use super::credentials::Presented;
 use super::impersonation::{Impersonation, Way};
 use super::reviews::{Purpose, Refused};
 
-/// How long until a permission is reviewed again, at the least and at the most. With the 10 s that
-/// an answer is believed here, and the 10 s that an API server believes a token, a watch ends within
-/// 70 s.
+/// Minimum and maximum time until a permission is reviewed again. Review results are cached for 10
+/// s here, and tokens for 10 s by the API server, so a watch ends within 70 s.
 const REVIEW_AFTER: (Duration, Duration) = (Duration::from_secs(40), Duration::from_secs(50));
 /// The same after a review that failed.
 const REVIEW_AGAIN: (Duration, Duration) = (Duration::from_secs(4), Duration::from_secs(6));
-/// How long reviews may fail before the permission is lost.
+/// How long reviews may fail before the permission counts as lost.
 const MAX_FAILING: Duration = Duration::from_secs(120);
 
-/// What a caller was allowed: in the extensions of requests for Kubernetes' paths where access is
-/// controlled.
+/// A permission of a caller. The guard puts it into the extensions of requests for Kubernetes'
+/// paths on addresses with access control.
 #[derive(Clone)]
 pub(crate) struct Permission {
     pub(super) control: Control,
     pub(super) presented: Presented,
-    /// Whose open watch it is for.
+    /// The user that the reviews of the open watch are accounted to.
     pub(super) user: Party,
     pub(super) attributes: Arc<Attributes>,
-    /// In whose name the request is made, if that is another user.
+    /// The impersonation, if the request is made on behalf of another user.
     pub(super) impersonation: Option<Arc<Impersonation>>,
 }
 
 impl Permission {
-    /// Resolves when the caller or the permission is gone, or nobody has been able to say for two
-    /// minutes: with what the caller is told.
+    /// Resolves when the credentials or the permission are revoked, or reviews have failed for two
+    /// minutes. The result is the status that ends the watch.
     ///
     /// # Cancel safety
     /// Dropping it ends the reviews.

@@ -1,4 +1,4 @@
-//! How the API server is asked for reviews.
+//! Sends reviews to the API server.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,17 +18,17 @@ use super::reviews::{Decision, Failure, Question};
 
 /// How long the API server may take for a review.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How often a warning about reviews that fail is logged, at the most.
+/// Minimum interval between two warnings about failed reviews.
 const WARN_INTERVAL: Duration = Duration::from_secs(10);
 
 const TOKEN_REVIEWS: &str = "tokenreviews.authentication.k8s.io";
 const ACCESS_REVIEWS: &str = "subjectaccessreviews.authorization.k8s.io";
 
-/// How the API server is asked; a cheap handle.
+/// A client for the two kinds of reviews. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct ReviewClient {
     client: Client,
-    /// What the API server does not let the endpoint ask.
+    /// The reviews that the API server does not let the endpoint create.
     missing: Arc<Mutex<BTreeMap<&'static str, String>>>,
     warned: Arc<Mutex<Option<Instant>>>,
 }
@@ -38,7 +38,7 @@ impl ReviewClient {
         Self { client, missing: Arc::default(), warned: Arc::default() }
     }
 
-    /// Whose token it is; `None` for nobody's.
+    /// The identity of a token; `None` if it is not accepted.
     pub(super) async fn review_token(
         &self,
         token: &SecretString,
@@ -59,7 +59,7 @@ impl ReviewClient {
         Ok(identity.filter(|it| !it.is_anonymous()).map(Arc::new))
     }
 
-    /// Whether a caller may do something.
+    /// Reviews whether a caller has a permission.
     pub(super) async fn review_access(
         &self,
         question: &Question,
@@ -82,8 +82,8 @@ impl ReviewClient {
         })
     }
 
-    /// Creates a review and returns its status. Neither is logged. The review is built once there
-    /// is a place for it.
+    /// Creates a review and returns its status. Neither is logged. The review is built once it has
+    /// a permit, so that waiting reviews use little memory.
     async fn create<S: DeserializeOwned>(
         &self,
         resource: &'static str,
@@ -112,7 +112,7 @@ impl ReviewClient {
                     "the API server does not review who asks: {} ({})",
                     status.reason, status.code
                 )),
-                // The text of others may quote the answer.
+                // The text of other errors may quote the response.
                 Err(kube::Error::SerdeError(_)) => {
                     Err("the API server's answer to a review cannot be read".to_owned())
                 }
@@ -131,7 +131,7 @@ impl ReviewClient {
         })
     }
 
-    /// Says why callers cannot be looked up, and not again for each of them.
+    /// Logs why callers cannot be looked up, but not for each of them.
     fn warn(&self, message: &str) {
         let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
         if warned.is_none_or(|it| it.elapsed() >= WARN_INTERVAL) {
@@ -140,7 +140,8 @@ impl ReviewClient {
         }
     }
 
-    /// What the API server does not let the endpoint ask: resources, and what to do.
+    /// The reviews that the API server does not let the endpoint create: the resource, and what to
+    /// do about it.
     pub(super) fn missing(&self) -> MutexGuard<'_, BTreeMap<&'static str, String>> {
         self.missing.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,7 +1,7 @@
-//! Reviews: the API server is asked who a caller is, and what they may do.
+//! Reviews: the API server authenticates callers and decides what they may do.
 //!
-//! Requests with unknown tokens, known callers and open watches have separate answers and places:
-//! a flood of the first holds up none of the others.
+//! Unknown tokens, requests of known callers, and open watches have separate caches and permits, so
+//! that a flood of unknown tokens delays neither of the others.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
@@ -20,69 +20,70 @@ use super::caller::Identity;
 use super::familiar::{Familiar, TokenHash};
 use super::review_client::ReviewClient;
 
-/// How long an answer is believed.
+/// How long the result of a review is cached.
 pub(super) const LIFETIME: Duration = Duration::from_secs(10);
-/// How long a review that failed is not tried again.
+/// How long a failed review is cached, so that it is not repeated at once.
 const FAILURE_LIFETIME: Duration = Duration::from_secs(1);
-/// Of each kind of question.
+/// The limits of each kind of question about requests.
 const BOUNDS: Bounds = Bounds { entries: 4096, bytes: 16 << 20, asking: 4096, places: 16 };
-/// Of questions about open watches. Each watch asks one at a time, so no other bound is needed, and
-/// none of them is refused.
+/// The limits of questions about open watches. Each watch sends one question at a time, so no other
+/// limit is needed, and no question is refused.
 const OF_WATCHES: Bounds = Bounds { asking: usize::MAX, ..BOUNDS };
-/// What is asked with more bytes is asked each time: a request may be as long as its caller wants.
+/// Questions with more bytes are not cached, because callers choose the length of their requests.
 const MAX_REMEMBERED_QUESTION: usize = 16 * 1024;
-/// Longer tokens are nobody's, and are not sent to the API server.
+/// Longer tokens are refused without a review.
 const MAX_TOKEN_BYTES: usize = 16 * 1024;
 
-/// Asks the API server, with the endpoint's own account, and remembers its answers for 10 s.
+/// Creates reviews with the endpoint's own account, and caches their results for 10 s.
 pub(crate) struct Reviews {
-    /// About tokens that were nobody's, or are new; a quarter for each remote address.
+    /// Reviews of tokens that are unknown or were refused. Each remote address gets at most a
+    /// quarter.
     strangers: Tokens,
-    /// About requests of known callers; a quarter for each user.
+    /// Reviews of requests of known callers. Each user gets at most a quarter.
     requests: Questions,
-    /// About open watches; a quarter for each user.
+    /// Reviews of open watches. Each user gets at most a quarter.
     watches: Questions,
     familiar: Arc<Familiar>,
     key: hmac::Key,
     client: ReviewClient,
 }
 
-/// By a hash with a key of this process: tokens are not kept.
+/// The key is a hash with a secret of this process, so that no tokens are kept in memory.
 type Tokens = Answers<TokenHash, Result<Option<Arc<Identity>>, Failure>>;
 
-/// The two questions about callers that are known.
+/// The two kinds of reviews of known callers.
 struct Questions {
     tokens: Tokens,
     access: Answers<Question, Result<Decision, Failure>>,
 }
 
-/// What a review is for.
+/// The purpose of a review, which selects its cache and limits.
 #[derive(Debug, Clone)]
 pub(super) enum Purpose {
-    /// A request from an address, as far as it is known.
+    /// A request from this address, if the address is known.
     Request(Option<IpAddr>),
     /// An open watch of a user.
     OpenWatch(Party),
 }
 
-/// Why a caller is not answered.
+/// Why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// There are no credentials, or they are not accepted.
+    /// The request has no credentials, or they are not accepted.
     Unauthenticated,
     /// The caller may not do this.
     Forbidden(Box<Status>),
-    /// The API server does not say; the reason is in the log.
+    /// The review failed; the reason is in the log.
     Unknown,
-    /// Too many callers are being looked up. Never said of an open watch.
+    /// Too many reviews are in flight. Does not happen for open watches.
     Busy,
 }
 
-/// There is no answer to a review; the reason was logged, and is not for callers.
+/// A review failed. The reason was logged; callers must not see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Failure;
 
-/// Whether somebody may do something: all of both is the key.
+/// The key of a permission in the cache: the whole identity and all attributes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Question {
     pub(super) caller: Arc<Identity>,
@@ -109,13 +110,13 @@ impl Reviews {
         }
     }
 
-    /// Whose token it is.
+    /// The identity of a token.
     ///
     /// # Errors
-    /// If it is nobody's, or the API server does not say.
+    /// If the token is not accepted, or the review fails.
     ///
     /// # Cancel safety
-    /// The question is asked to its end.
+    /// The review stays in flight, and its result is cached.
     pub(super) async fn whose(
         &self,
         token: &Arc<SecretString>,
@@ -145,7 +146,8 @@ impl Reviews {
                     Ok(Some(identity)) => {
                         let user = Party::from(identity.user.as_str());
                         if is_new {
-                            // Other strangers must not have it forgotten.
+                            // The result moves to the cache of known callers, from which unknown
+                            // tokens cannot evict it.
                             known.remember(&user, &hash, fresh.clone(), asked);
                             fresh.lifetime = Duration::ZERO;
                         }
@@ -160,13 +162,13 @@ impl Reviews {
         answer.await??.ok_or(Refused::Unauthenticated)
     }
 
-    /// Whether a caller may do this.
+    /// Checks that a caller may do this.
     ///
     /// # Errors
-    /// If not, or if the API server does not say.
+    /// If the caller may not do this, or if the review fails.
     ///
     /// # Cancel safety
-    /// The question is asked to its end.
+    /// The review stays in flight, and its result is cached.
     pub(super) async fn check(
         &self,
         caller: &Arc<Identity>,
@@ -201,19 +203,20 @@ impl Reviews {
         }
     }
 
-    /// Asks both questions about nobody, to find out whether they may be asked.
+    /// Creates one review of each kind, about the anonymous user, to find out whether the
+    /// endpoint's account may create them.
     pub(crate) async fn try_out(&self) {
         let token = Arc::new(SecretString::from("none"));
         let nobody = Identity { user: "system:anonymous".to_owned(), ..Identity::default() };
         let attributes = Attributes::of_path(&Method::GET, "/readyz");
-        // Requests cannot take these places.
+        // Requests cannot use up the permits of open watches.
         let purpose = Purpose::OpenWatch(Party::from(""));
         drop(self.whose(&token, &purpose).await);
         drop(self.check(&Arc::new(nobody), &Arc::new(attributes), &purpose).await);
     }
 
-    /// What the endpoint's account may not ask the API server, as far as it was tried; tries
-    /// again.
+    /// Describes a kind of review that the endpoint's account may not create, if one has failed for
+    /// this reason. Tries again first.
     pub(crate) async fn missing_right(&self) -> Option<String> {
         if self.client.missing().is_empty() {
             return None;
@@ -224,7 +227,7 @@ impl Reviews {
 }
 
 impl Refused {
-    /// What the caller is told.
+    /// The status in the response.
     pub(crate) fn status(&self) -> Status {
         match self {
             Self::Unauthenticated => Status::new(401, "Unauthorized", "Unauthorized"),
@@ -264,7 +267,7 @@ impl Questions {
     }
 }
 
-/// What one client can have all addresses of.
+/// A prefix of which one client may have all addresses.
 fn network(address: Option<IpAddr>) -> Party {
     let Some(address) = address else { return Party::from("") };
     match address.to_canonical() {
