@@ -13,7 +13,6 @@ use k8s_serve::answer as answers;
 use crate::access::{Access, Attributes, Caller, Refused};
 use crate::audit::Audited;
 use crate::endpoint::Endpoint;
-use crate::forward;
 use crate::gateway::MAX_QUERY_BYTES;
 use crate::refusal::Refusal;
 use crate::status_page;
