@@ -3,7 +3,7 @@
 //! | path | |
 //! |---|---|
 //! | `/` | the page, to clients that accept `text/html` |
-//! | `/ui/page.js`, `/ui/style.css` | its parts, reviewed as `/` |
+//! | `/ui/style.css`, `/ui/page/*.js` | its parts, reviewed as `/` |
 //! | `/ui/collections` | what is held, as far as the caller may list it |
 //! | `/ui/changes` | changes of what the caller may watch, field by field, a line of JSON each |
 //!
@@ -35,10 +35,28 @@ use crate::refusal::Refusal;
 pub(crate) use refused::explained;
 
 const PAGE: &str = include_str!("status_page/index.html");
-const SCRIPT: &str = include_str!("status_page/page.js");
-const STYLE: &str = include_str!("status_page/style.css");
 
 const HTML: &str = "text/html; charset=utf-8";
+const STYLE: &str = "text/css; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+/// What the page loads, below `/ui/`: name, content type, text. Modules import each other by
+/// relative names, so that they are found below any prefix.
+pub(crate) const PARTS: [(&str, &str, &str); 13] = [
+    ("style.css", STYLE, include_str!("status_page/style.css")),
+    ("page/main.js", SCRIPT, include_str!("status_page/page/main.js")),
+    ("page/text.js", SCRIPT, include_str!("status_page/page/text.js")),
+    ("page/state.js", SCRIPT, include_str!("status_page/page/state.js")),
+    ("page/connection.js", SCRIPT, include_str!("status_page/page/connection.js")),
+    ("page/streams.js", SCRIPT, include_str!("status_page/page/streams.js")),
+    ("page/collections.js", SCRIPT, include_str!("status_page/page/collections.js")),
+    ("page/list.js", SCRIPT, include_str!("status_page/page/list.js")),
+    ("page/changes.js", SCRIPT, include_str!("status_page/page/changes.js")),
+    ("page/change_rows.js", SCRIPT, include_str!("status_page/page/change_rows.js")),
+    ("page/objects.js", SCRIPT, include_str!("status_page/page/objects.js")),
+    ("page/detail.js", SCRIPT, include_str!("status_page/page/detail.js")),
+    ("page/yaml.js", SCRIPT, include_str!("status_page/page/yaml.js")),
+];
 
 /// Nothing but the parts of the page, from where it came.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
@@ -57,12 +75,13 @@ impl Run {
 }
 
 pub(crate) fn router() -> Router<Endpoint> {
-    Router::new()
+    let router = Router::new()
         .route("/", get(index))
-        .route("/ui/page.js", get(|it: Request| part(it, "text/javascript; charset=utf-8", SCRIPT)))
-        .route("/ui/style.css", get(|it: Request| part(it, "text/css; charset=utf-8", STYLE)))
         .route("/ui/collections", get(collections::answer))
-        .route("/ui/changes", get(changes::answer))
+        .route("/ui/changes", get(changes::answer));
+    PARTS.into_iter().fold(router, |router, (name, content_type, text)| {
+        router.route(&format!("/ui/{name}"), get(move |it: Request| part(it, content_type, text)))
+    })
 }
 
 /// Whether a browser asks for the page.

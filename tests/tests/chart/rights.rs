@@ -138,8 +138,8 @@ async fn the_account_of_the_chart_is_enough_for_all_that_it_should_do() -> anyho
     let token = token_of(admin, "prometheus").await?;
     let prometheus = pod.client(cluster, "nobody", Some(&token)).await?;
     answered(&prometheus, "/metrics", 200, "serve_api_requests_total").await?;
-    answered(&viewer, "/ui/page.js", 403, "cannot get path").await?;
-    answered(&prometheus, "/ui/page.js", 200, "").await?;
+    answered(&viewer, "/ui/page/main.js", 403, "cannot get path").await?;
+    answered(&prometheus, "/ui/page/main.js", 200, "").await?;
     eventually_ok("every right was reviewed", SOON, async || {
         let (_, metrics) = get(&prometheus, "/metrics").await?;
         let cached = r#"verb="list",resource="pods.v1",code="200",from="cache""#;

@@ -34,6 +34,11 @@ const FLAGS: [&str; 10] = [
     "--hide-scrollbars",
     "--remote-debugging-port=0",
 ];
+/// Makes what the modules of the page export global, for the conditions and expressions of tests.
+const EXPOSE: &str = "
+    Promise.all(['text', 'state', 'connection', 'collections', 'list', 'changes', 'detail']
+        .map((it) => import(new URL(`ui/page/${it}.js`, location.href))))
+        .then((all) => { Object.assign(window, ...all); return true; })";
 const SOON: Duration = Duration::from_secs(60);
 const MAX_MESSAGE: usize = 64 << 20;
 
@@ -136,7 +141,8 @@ impl Page {
         self.call("Page.navigate", json!({"url": "about:blank"})).await?;
         let answer = self.call("Page.navigate", json!({"url": url})).await?;
         ensure!(answer.get("errorText").is_none(), "{url}: {answer}");
-        self.until("document.readyState === 'complete' && location.href !== 'about:blank'").await
+        self.until("document.readyState === 'complete' && location.href !== 'about:blank'").await?;
+        self.eval(EXPOSE).await.map(drop)
     }
 
     /// The value of an expression.

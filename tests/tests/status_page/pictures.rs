@@ -52,11 +52,11 @@ async fn it_looks_as_it_should_in_both_themes_and_on_a_phone() -> anyhow::Result
     page.until("changes.all.length >= 40").await?;
     // Figures are polled.
     let pods = server.cluster().count("pods");
-    page.until(&format!("state.held.get('pods.v1').figures.objects === {pods}")).await?;
+    page.until(&format!("held.get('pods.v1').figures.objects === {pods}")).await?;
     // Streams of several kinds come in any order.
-    page.eval("changes.all.sort((one, other) => one.version - other.version); later(true); true")
+    page.eval("changes.all.sort((one, other) => one.version - other.version); redraw(true); true")
         .await?;
-    page.until("draw === null").await?;
+    page.eval("new Promise((done) => requestAnimationFrame(() => done(true)))").await?;
 
     take(&mut page, "status-page-light").await?;
     page.look(DESK.dark()).await?;

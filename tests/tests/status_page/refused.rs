@@ -35,14 +35,19 @@ const EXPIRE_WATCHES: &str = "
     };
     true";
 
+/// Collections are not known, nor told any more.
+const NO_POLLS: &str = "
+    const before = window.fetch;
+    window.fetch = (path, options) => {
+        return path.startsWith('ui/collections') ? new Promise(() => {}) : before(path, options);
+    };
+    held.clear();
+    kinds.clear();
+    true";
+
 #[tokio::test(flavor = "multi_thread")]
 async fn who_may_list_but_not_watch_keeps_the_rows_of_one_list() -> anyhow::Result<()> {
-    let Some(mut page) = Page::start().await? else { return Ok(()) };
-    let server = TestServer::start().await?;
-    server.cluster().create(&pod("shop", "web-0", &json!({"app": "web"})))?;
-    let served = Served::start(server.client()?, 0).await?;
-    page.open(&served.url()).await?;
-    page.until(&shows("watching")).await?;
+    let Some(Opened { mut page, server: _server, served }) = Opened::start().await? else { return Ok(()) };
     page.eval(REFUSE_WATCHES).await?;
     page.fill("kind", "pods").await?;
     page.press("o").await?;
@@ -59,12 +64,7 @@ async fn who_may_list_but_not_watch_keeps_the_rows_of_one_list() -> anyhow::Resu
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_has_expired_is_listed_again_after_a_pause() -> anyhow::Result<()> {
-    let Some(mut page) = Page::start().await? else { return Ok(()) };
-    let server = TestServer::start().await?;
-    server.cluster().create(&pod("shop", "web-0", &json!({"app": "web"})))?;
-    let served = Served::start(server.client()?, 0).await?;
-    page.open(&served.url()).await?;
-    page.until(&shows("watching")).await?;
+    let Some(Opened { mut page, server, served }) = Opened::start().await? else { return Ok(()) };
     page.eval(EXPIRE_WATCHES).await?;
     page.fill("kind", "pods").await?;
     page.press("o").await?;
@@ -79,26 +79,25 @@ async fn what_has_expired_is_listed_again_after_a_pause() -> anyhow::Result<()> 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn other_filters_end_a_pause_and_keys_touch_only_what_is_seen() -> anyhow::Result<()> {
-    let Some(mut page) = Page::start().await? else { return Ok(()) };
-    let server = TestServer::start().await?;
-    server.cluster().create(&pod("shop", "web-0", &json!({"app": "web"})))?;
-    let served = Served::start(server.client()?, 0).await?;
-    page.open(&served.url()).await?;
+    let Some(Opened { mut page, server, served }) = Opened::start().await? else { return Ok(()) };
     page.until("changes.versions.size > 0").await?;
     server.cluster().patch("pods", "shop", "web-0", &json!({"status": {"phase": "Running"}}))?;
     page.until("document.querySelector('#list .entry')").await?;
     page.press("p").await?;
-    page.until("state.paused").await?;
+    page.until("changes.isPaused").await?;
     // Kinds are known from the stream, without the polled collections.
-    page.eval("state.held.clear(); kinds.clear(); showCollections = () => {}; true").await?;
+    page.eval(NO_POLLS).await?;
     page.fill("kind", "pods").await?;
     page.until("document.querySelector('#list .entry .kind')?.textContent === 'Pod'").await?;
-    ensure!(page.eval("state.paused").await? == json!(false), "still paused");
+    ensure!(page.eval("changes.isPaused").await? == json!(false), "still paused");
 
     page.press("o").await?;
     page.until("document.querySelector('#list .object')").await?;
     page.press("p").await?;
-    ensure!(page.eval("state.paused").await? == json!(false), "a list that is hidden is paused");
+    ensure!(
+        page.eval("changes.isPaused").await? == json!(false),
+        "a list that is hidden is paused"
+    );
 
     let address = page.eval("location.href").await?;
     page.eval("document.querySelector('.skip').focus(); true").await?;
@@ -106,4 +105,23 @@ async fn other_filters_end_a_pause_and_keys_touch_only_what_is_seen() -> anyhow:
     page.until("document.activeElement.id === 'list'").await?;
     ensure!(page.eval("location.href").await? == address, "the link changes what is shown");
     served.stop().await
+}
+
+/// The page of an endpoint that holds one Pod.
+struct Opened {
+    page: Page,
+    server: TestServer,
+    served: Served,
+}
+
+impl Opened {
+    async fn start() -> anyhow::Result<Option<Self>> {
+        let Some(mut page) = Page::start().await? else { return Ok(None) };
+        let server = TestServer::start().await?;
+        server.cluster().create(&pod("shop", "web-0", &json!({"app": "web"})))?;
+        let served = Served::start(server.client()?, 0).await?;
+        page.open(&served.url()).await?;
+        page.until(&shows("watching")).await?;
+        Ok(Some(Self { page, server, served }))
+    }
 }

@@ -1,5 +1,6 @@
 //! The status page, and what it reads.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use axum::body::BodyDataStream;
@@ -7,6 +8,7 @@ use futures_util::StreamExt;
 use http::HeaderMap;
 
 use super::*;
+use crate::status_page::PARTS;
 
 /// How long a line may be waited for: longer than a permission outlives the right.
 const SOON: Duration = Duration::from_secs(100);
@@ -89,10 +91,12 @@ async fn browsers_get_the_page_and_others_what_they_got() {
     assert_eq!(help.headers["content-type"], "text/plain; charset=utf-8");
     for (path, content_type) in [
         ("/", "text/html; charset=utf-8"),
-        ("/ui/page.js", "text/javascript; charset=utf-8"),
+        ("/ui/page/main.js", "text/javascript; charset=utf-8"),
+        ("/ui/page/text.js", "text/javascript; charset=utf-8"),
         ("/ui/style.css", "text/css; charset=utf-8"),
     ] {
         let part = from_browser(&endpoint, path).await;
+        assert_eq!(part.code, StatusCode::OK, "{path}");
         assert_eq!(part.headers["content-type"], content_type, "{path}");
         assert_eq!(part.headers["x-content-type-options"], "nosniff", "{path}");
         assert_eq!(part.headers["referrer-policy"], "no-referrer", "{path}");
@@ -121,15 +125,36 @@ async fn the_page_has_no_markup_from_elsewhere_and_makes_none() {
         assert!(!page.contains(part), "{part}");
     }
     assert_eq!(page.matches("<script").count(), 1, "the one with a source");
-    let script = get(&endpoint, "/ui/page.js").await.text;
-    for way in
-        ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function("]
-    {
-        assert!(!script.contains(way), "{way}");
+    for (name, ..) in PARTS {
+        let part = get(&endpoint, &format!("/ui/{name}")).await.text;
+        for way in
+            ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function("]
+        {
+            assert!(!part.contains(way), "{name}: {way}");
+        }
+        for way in ["localStorage", "sessionStorage", "document.cookie", "indexedDB"] {
+            assert!(!part.contains(way), "{name}: {way}");
+        }
     }
-    for way in ["localStorage", "sessionStorage", "document.cookie", "indexedDB"] {
-        assert!(!script.contains(way), "{way}");
+}
+
+/// All that the page loads is served, and by names that hold below any prefix.
+#[tokio::test]
+async fn modules_import_each_other_by_relative_names() {
+    let server = server().await;
+    let endpoint = endpoint(&server, Options::default());
+    let page = from_browser(&endpoint, "/").await.text;
+    assert!(page.contains(r#"<script type="module" src="ui/page/main.js">"#), "{page}");
+    let mut imported = BTreeSet::from(["page/main.js".to_owned()]);
+    let scripts = || PARTS.into_iter().filter(|(name, ..)| name.ends_with(".js"));
+    for (name, _, text) in scripts() {
+        for line in text.lines().filter(|it| it.starts_with("import ")) {
+            let from = line.split("from '").nth(1).and_then(|it| it.strip_suffix("';"));
+            let of = from.and_then(|it| it.strip_prefix("./"));
+            imported.insert(format!("page/{}", of.unwrap_or_else(|| panic!("{name}: {line}"))));
+        }
     }
+    assert_eq!(imported, scripts().map(|(name, ..)| name.to_owned()).collect());
 }
 
 #[tokio::test]

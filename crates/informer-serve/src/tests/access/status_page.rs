@@ -36,7 +36,7 @@ async fn a_browser_without_credentials_is_told_what_to_do() {
     assert!(answer.headers.contains_key("content-security-policy"));
     assert!(answer.text.contains("kubectl --server"), "{}", answer.text);
     assert!(!answer.text.contains("<script"), "{}", answer.text);
-    for path in ["/ui/page.js", "/ui/style.css", "/ui/collections", "/ui/changes"] {
+    for path in ["/ui/page/main.js", "/ui/style.css", "/ui/collections", "/ui/changes"] {
         it.with(path, &[BROWSER]).await.refusal(401, "Unauthorized");
     }
 }
@@ -48,9 +48,9 @@ async fn the_page_and_its_parts_need_the_right_to_open_it() {
     let refused = it.with("/", &[BROWSER, token]).await;
     assert_eq!(refused.code, StatusCode::FORBIDDEN);
     assert!(refused.text.contains("--non-resource-url=/"), "{}", refused.text);
-    it.get("alice-token", "/ui/page.js").await.refusal(403, "Forbidden");
+    it.get("alice-token", "/ui/page/main.js").await.refusal(403, "Forbidden");
     it.judge.allows("bob", get_path("/"));
-    for path in ["/", "/ui/page.js", "/ui/style.css"] {
+    for path in ["/", "/ui/page/main.js", "/ui/style.css"] {
         let answer = it.with(path, &[BROWSER, ("authorization", "Bearer bob-token")]).await;
         assert_eq!(answer.code, StatusCode::OK, "{path}");
     }

@@ -1,0 +1,149 @@
+// The stream of changes, and the view of it.
+
+import { advice, problem, problems } from './connection.js';
+import { held } from './collections.js';
+import { entryRow, moreRow, partRow, textOf } from './change_rows.js';
+import { redraw, toTop } from './list.js';
+import { filters, narrow, state } from './state.js';
+import { follow } from './streams.js';
+import { by, counted, number } from './text.js';
+
+// The most changes that are kept; older ones go.
+const MAX_CHANGES = 5000;
+// How many past changes are asked for at first.
+const PAST = 300;
+// The most fields of a change that the list shows.
+const MAX_FIELDS = 4;
+
+export const changes = {
+  // From the oldest to the newest.
+  all: [],
+  // The versions up to which all changes came, by resource: from where on a stream resumes.
+  versions: new Map(),
+  isPaused: false,
+};
+// What is shown while paused, and how many changes came since.
+let frozen = null;
+let waiting = 0;
+let serial = 0;
+let stop = null;
+// The kinds of the resources that streams have named: collections are polled, and may come later.
+export const kinds = new Map();
+export const takeKinds = (hello) => hello.resources.forEach((it) => kinds.set(it.id, it.kind));
+
+export const changesView = { label: 'Changes', keepsPlace: true, rows, empty };
+
+// Begins anew, with what the filters select.
+export function openChanges() {
+  if (stop) stop();
+  changes.all = [];
+  changes.versions.clear();
+  frozen = null;
+  waiting = 0;
+  state.picked = null;
+  redraw(true);
+  stop = follow('changes', path, (batch) => {
+    batch.forEach(take);
+    const excess = changes.all.length - MAX_CHANGES;
+    if (excess > 0) changes.all.splice(0, excess);
+    redraw(true);
+  });
+}
+
+export function setPaused(isPaused) {
+  changes.isPaused = isPaused;
+  frozen = isPaused ? changes.all.slice() : null;
+  waiting = 0;
+  const button = by('pause');
+  button.setAttribute('aria-pressed', String(isPaused));
+  button.textContent = isPaused ? 'Go on' : 'Pause';
+  if (!isPaused) toTop();
+  redraw(true);
+}
+
+// The changes that the text selects, from the oldest to the newest.
+export function selected() {
+  const text = state.text.toLowerCase();
+  const isSelected = (it) => (state.noise || !it.quiet) && (!text || it.hay.includes(text));
+  return (frozen || changes.all).filter(isSelected);
+}
+
+// A change as the rows show it.
+export function prepared(line) {
+  serial += 1;
+  const diff = line.diff || { changes: [], more: 0, folded: 0 };
+  const quiet = line.verb === 'updated' && diff.changes.length === 0 && diff.more === 0;
+  const entry = { ...line, key: `c${serial}`, diff, kind: kindOf(line.resource), quiet };
+  entry.hay = textOf(entry).toLowerCase();
+  return entry;
+}
+
+function path() {
+  const query = new URLSearchParams();
+  if (filters.kind) query.append('resource', filters.kind);
+  if (filters.namespace) query.append('namespace', filters.namespace);
+  if (filters.labels) query.append('labelSelector', filters.labels);
+  for (const [id, version] of changes.versions) query.append('after', `${id}@${version}`);
+  if (!changes.versions.size) query.append('last', PAST);
+  return `ui/changes?${query}`;
+}
+
+function take(line) {
+  switch (line.type) {
+    case 'change':
+    case 'gap':
+      changes.all.push(prepared(line));
+      if (changes.isPaused && !line.past) waiting += 1;
+      break;
+    case 'at':
+      for (const [id, version] of Object.entries(line.versions)) changes.versions.set(id, version);
+      break;
+    case 'hello':
+      takeKinds(line);
+      break;
+    case 'refused':
+      changes.versions.delete(line.resource);
+      problem('changes', advice(403, line.message));
+      break;
+    default:
+  }
+}
+
+function kindOf(resource) {
+  const collection = held.get(resource);
+  return collection ? collection.kind : kinds.get(resource) || String(resource).split('.')[0];
+}
+
+// The rows of the view: the newest entry first, and below each the fields that did not fit.
+function rows() {
+  const entries = selected().reverse();
+  const inline = !narrow.matches;
+  const all = [];
+  entries.forEach((it, at) => {
+    const row = (key, make, more) => all.push({ key, of: it, made: inline, make, ...more });
+    row(it.key, () => entryRow(it, inline, MAX_FIELDS), { at });
+    const fields = it.diff.changes;
+    const seen = Math.min(fields.length, MAX_FIELDS);
+    for (let field = inline ? 1 : 0; field < seen; field += 1) {
+      row(`${it.key}.${field}`, () => partRow(it, fields[field], inline));
+    }
+    const more = fields.length - seen + it.diff.more;
+    if (more > 0) row(`${it.key}.more`, () => moreRow(more, inline));
+  });
+  const since = changes.isPaused && waiting ? `, ${number(waiting)} more since the pause` : '';
+  by('count').textContent = `${counted(entries.length, 'change', 'changes')}${since}`;
+  return { rows: all, entries: entries.length };
+}
+
+function empty() {
+  if (problems.has('changes')) {
+    return ['No changes can be followed', problems.get('changes').message];
+  }
+  if (changes.all.length && state.text) return ['No change fits', 'Esc clears the text.'];
+  if (changes.all.length && !state.noise) {
+    const text = 'Only noise so far: heartbeats, versions. Press n to see it.';
+    return ['No change fits', text];
+  }
+  return ['Quiet so far', 'Changes appear here as they happen, of everything that is held and that '
+    + 'you may watch.'];
+}

@@ -1,0 +1,99 @@
+// Streams of lines of JSON that are opened again until they are stopped.
+
+import { Refused, adviceOn, ask, pause, problem } from './connection.js';
+
+// How long a stream may be silent before it counts as lost, in ms. Changes have a line every 5 s.
+const SILENCE = 15000;
+// Pauses before a stream is opened again, in ms: the first, and the longest, which is the first one
+// after refusals that time alone does not mend.
+const SHORTEST = 250;
+const LONGEST = 5000;
+const LASTING = [400, 403, 404, 410];
+
+// The lines of an answer, in the batches in which they come.
+export async function* lines(response) {
+  const reader = response.body.getReader();
+  const decoder = new TextDecoder();
+  let rest = '';
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const parts = (rest + decoder.decode(value, { stream: true })).split('\n');
+    rest = parts.pop();
+    yield parts.filter((it) => it).map((it) => JSON.parse(it));
+  }
+}
+
+// Reads a stream for a part of the page: `path()` says from where on, `take(batch)` takes lines.
+// Options are those of `fetch`, and `silence` (ms) and `refused(error)`. Returns what stops it.
+export function follow(of, path, take, options = {}) {
+  const stop = new AbortController();
+  const wait = { now: SHORTEST };
+  (async () => {
+    while (!stop.signal.aborted) {
+      if (document.hidden) { await shown(stop.signal); continue; }
+      try {
+        await readOnce(of, path(), take, options, stop.signal, wait);
+      } catch (error) {
+        if (stop.signal.aborted) return;
+        tell(of, error, options, wait);
+      }
+      await pause(wait.now * (0.75 + Math.random() / 2), stop.signal);
+      wait.now = Math.min(wait.now * 2, LONGEST);
+    }
+  })();
+  return () => stop.abort();
+}
+
+// Reads until the stream ends, is silent for too long, or is stopped.
+async function readOnce(of, path, take, options, stopped, wait) {
+  const once = new AbortController();
+  const end = () => once.abort();
+  stopped.addEventListener('abort', end);
+  let silence = setTimeout(end, SILENCE);
+  const heard = () => {
+    clearTimeout(silence);
+    silence = setTimeout(end, options.silence || SILENCE);
+  };
+  try {
+    const response = await ask(path, { signal: once.signal, ...options });
+    problem(of);
+    heard();
+    for await (const batch of lines(response)) {
+      heard();
+      wait.now = SHORTEST;
+      if (stopped.aborted) return;
+      take(batch);
+    }
+  } finally {
+    clearTimeout(silence);
+    stopped.removeEventListener('abort', end);
+    once.abort();
+  }
+}
+
+function tell(of, error, options, wait) {
+  if (error instanceof Refused) {
+    problem(of, adviceOn(error), error.status ? 'warn' : 'bad');
+    if (LASTING.includes(error.status)) {
+      if (options.refused) options.refused(error);
+      wait.now = Math.max(wait.now, LONGEST);
+    }
+  } else if (error.name !== 'AbortError' && !(error instanceof TypeError)) {
+    problem(of, 'The endpoint sent what this page cannot read: reload the page.', 'bad');
+  }
+}
+
+// Resolves when the tab is seen, or the signal is given.
+function shown(signal) {
+  return new Promise((resolve) => {
+    const look = () => { if (!document.hidden) done(); };
+    const done = () => {
+      document.removeEventListener('visibilitychange', look);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    document.addEventListener('visibilitychange', look);
+    signal.addEventListener('abort', done);
+  });
+}
