@@ -116,15 +116,28 @@ impl Page {
             _browser: browser,
             _profile: profile,
         };
-        let target = page.call("Target.createTarget", json!({"url": "about:blank"})).await?;
-        let target = json!({"targetId": target["targetId"], "flatten": true});
-        let attached = page.call("Target.attachToTarget", target).await?;
-        attached["sessionId"].as_str().context("no session")?.clone_into(&mut page.session);
-        for domain in ["Runtime", "Log", "Page"] {
-            page.call(&format!("{domain}.enable"), json!({})).await?;
-        }
-        page.look(Look::DESK).await?;
+        page.new_tab().await?;
         Ok(Some(page))
+    }
+
+    /// Goes to an empty tab of the same browser, which hides the one before. Returns its session.
+    pub(crate) async fn new_tab(&mut self) -> anyhow::Result<String> {
+        self.session.clear();
+        let target = self.call("Target.createTarget", json!({"url": "about:blank"})).await?;
+        let target = json!({"targetId": target["targetId"], "flatten": true});
+        let attached = self.call("Target.attachToTarget", target).await?;
+        attached["sessionId"].as_str().context("no session")?.clone_into(&mut self.session);
+        for domain in ["Runtime", "Log", "Page"] {
+            self.call(&format!("{domain}.enable"), json!({})).await?;
+        }
+        self.look(Look::DESK).await?;
+        Ok(self.session.clone())
+    }
+
+    /// Goes back to a tab.
+    pub(crate) async fn switch_to(&mut self, session: &str) -> anyhow::Result<()> {
+        session.clone_into(&mut self.session);
+        self.call("Page.bringToFront", json!({})).await.map(drop)
     }
 
     pub(crate) async fn look(&mut self, look: Look) -> anyhow::Result<()> {
@@ -139,7 +152,8 @@ impl Page {
     pub(crate) async fn open(&mut self, url: &str) -> anyhow::Result<()> {
         // Another part of the same address would load nothing.
         self.call("Page.navigate", json!({"url": "about:blank"})).await?;
-        let answer = self.call("Page.navigate", json!({"url": url})).await?;
+        let answer = timeout(SOON, self.call("Page.navigate", json!({"url": url}))).await;
+        let answer = answer.with_context(|| format!("{url} does not load"))??;
         ensure!(answer.get("errorText").is_none(), "{url}: {answer}");
         self.until("document.readyState === 'complete' && location.href !== 'about:blank'").await?;
         self.eval(EXPOSE).await.map(drop)

@@ -6,6 +6,7 @@ mod browser;
 mod pictures;
 mod refused;
 mod served;
+mod tabs;
 
 use std::time::Duration;
 

@@ -2,6 +2,7 @@
 
 import { adviceOn, ask, connection, pause, problem, statusOf } from './connection.js';
 import { filters } from './state.js';
+import { awake } from './streams.js';
 import { bdi, by, bytes, counted, el, fillWith, number, plain, set, span, timeOf } from './text.js';
 
 // Pause between two polls, and how long an answer may take, in ms.
@@ -38,7 +39,7 @@ let choose = () => {};
 export async function pollCollections(chosen) {
   choose = chosen;
   for (;;) {
-    if (document.hidden) { await pause(POLL); continue; }
+    await awake();
     const query = filters.namespace ? `?namespace=${encodeURIComponent(filters.namespace)}` : '';
     try {
       const options = { signal: AbortSignal.timeout(PATIENCE) };

@@ -1,4 +1,7 @@
 // Streams of lines of JSON that are opened again until they are stopped.
+//
+// A tab that is hidden closes them: browsers open six connections to an address over HTTP/1.1, for
+// all their tabs together.
 
 import { Refused, adviceOn, ask, pause, problem } from './connection.js';
 
@@ -9,6 +12,9 @@ const SILENCE = 15000;
 const SHORTEST = 250;
 const LONGEST = 5000;
 const LASTING = [400, 403, 404, 410];
+// How long a tab is hidden before it rests, in ms: whoever looks at another for a moment comes back
+// to a stream that has gone on.
+const REST = 10000;
 
 // The lines of an answer, in the batches in which they come.
 export async function* lines(response) {
@@ -31,13 +37,15 @@ export function follow(of, path, take, options = {}) {
   const wait = { now: SHORTEST };
   (async () => {
     while (!stop.signal.aborted) {
-      if (document.hidden) { await shown(stop.signal); continue; }
+      if (isResting) { await awake(stop.signal); continue; }
       try {
         await readOnce(of, path(), take, options, stop.signal, wait);
       } catch (error) {
         if (stop.signal.aborted) return;
         tell(of, error, options, wait);
       }
+      // It was closed by this tab, which comes back at once.
+      if (isResting) continue;
       await pause(wait.now * (0.75 + Math.random() / 2), stop.signal);
       wait.now = Math.min(wait.now * 2, LONGEST);
     }
@@ -50,6 +58,7 @@ async function readOnce(of, path, take, options, stopped, wait) {
   const once = new AbortController();
   const end = () => once.abort();
   stopped.addEventListener('abort', end);
+  resting.addEventListener('change', end);
   let silence = setTimeout(end, SILENCE);
   const heard = () => {
     clearTimeout(silence);
@@ -68,6 +77,7 @@ async function readOnce(of, path, take, options, stopped, wait) {
   } finally {
     clearTimeout(silence);
     stopped.removeEventListener('abort', end);
+    resting.removeEventListener('change', end);
     once.abort();
   }
 }
@@ -84,16 +94,30 @@ function tell(of, error, options, wait) {
   }
 }
 
-// Resolves when the tab is seen, or the signal is given.
-function shown(signal) {
+// Whether the tab has been hidden for a while. Each change is an event of `resting`.
+const resting = new EventTarget();
+let isResting = document.hidden;
+let restSoon = null;
+function rest(now) {
+  if (isResting === now) return;
+  isResting = now;
+  resting.dispatchEvent(new Event('change'));
+}
+document.addEventListener('visibilitychange', () => {
+  clearTimeout(restSoon);
+  if (document.hidden) restSoon = setTimeout(() => rest(true), REST); else rest(false);
+});
+
+// Resolves when the tab does not rest, or the signal is given.
+export function awake(signal) {
+  if (!isResting || (signal && signal.aborted)) return Promise.resolve();
   return new Promise((resolve) => {
-    const look = () => { if (!document.hidden) done(); };
     const done = () => {
-      document.removeEventListener('visibilitychange', look);
-      signal.removeEventListener('abort', done);
+      resting.removeEventListener('change', done);
+      if (signal) signal.removeEventListener('abort', done);
       resolve();
     };
-    document.addEventListener('visibilitychange', look);
-    signal.addEventListener('abort', done);
+    resting.addEventListener('change', done);
+    if (signal) signal.addEventListener('abort', done);
   });
 }
