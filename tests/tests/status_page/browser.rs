@@ -230,6 +230,13 @@ impl Page {
         Ok(base64::engine::general_purpose::STANDARD.decode(text)?)
     }
 
+    /// Memory of the page's objects in MB, without what is garbage.
+    pub(crate) async fn heap(&mut self) -> anyhow::Result<f64> {
+        self.call("HeapProfiler.collectGarbage", json!({})).await?;
+        let usage = self.call("Runtime.getHeapUsage", json!({})).await?;
+        Ok((usage["usedSize"].as_f64().context("no size")? / 1e5).round() / 10.0)
+    }
+
     /// What was said on the console so far: errors, warnings, violations of the policy, and logs.
     pub(crate) fn console(&self) -> &[String] {
         &self.console

@@ -4,6 +4,7 @@
 mod access;
 mod browser;
 mod pictures;
+mod rate;
 mod refused;
 mod served;
 mod tabs;

@@ -47,7 +47,9 @@ const NO_POLLS: &str = "
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_may_list_but_not_watch_keeps_the_rows_of_one_list() -> anyhow::Result<()> {
-    let Some(Opened { mut page, server: _server, served }) = Opened::start().await? else { return Ok(()) };
+    let Some(Opened { mut page, server: _server, served }) = Opened::start().await? else {
+        return Ok(());
+    };
     page.eval(REFUSE_WATCHES).await?;
     page.fill("kind", "pods").await?;
     page.press("o").await?;

@@ -26,9 +26,8 @@ async fn the_last_of_many_tabs_shows_changes_and_the_first_goes_on() -> anyhow::
     let phase = |phase: &str| {
         server.cluster().patch("pods", "shop", "web-0", &json!({"status": {"phase": phase}}))
     };
-    let shows = |phase: &str| {
-        format!("document.querySelector('#list .new')?.textContent === '{phase}'")
-    };
+    let shows =
+        |phase: &str| format!("document.querySelector('#list .new')?.textContent === '{phase}'");
     phase("Running")?;
     page.until(&shows("Running")).await?;
     // The first one was closed by itself, and resumes from where it was.
