@@ -11,6 +11,7 @@ use k8s_serve::ResourcePath;
 use kube::Client;
 use tokio::time::Instant;
 
+use crate::extensions;
 use crate::options::Options;
 use crate::refusal::Refusal;
 
@@ -32,6 +33,7 @@ pub(crate) struct Catalog {
     client: Client,
     allow: Vec<String>,
     strict: Vec<String>,
+    cache: Vec<String>,
     /// Never locked while the server is asked.
     loaded: RwLock<Option<Arc<Loaded>>>,
     /// Locked by the one discovery at a time. Requests for known names do not wait for it.
@@ -79,6 +81,8 @@ struct Loaded {
     allowed: HashSet<(String, String)>,
     /// Group and plural name of what `strict` names.
     strict: HashSet<(String, String)>,
+    /// Group and plural name of what `cache` names.
+    cache: HashSet<(String, String)>,
     at: Instant,
 }
 
@@ -88,6 +92,7 @@ impl Catalog {
             client,
             allow: options.allow.clone(),
             strict: options.strict.clone(),
+            cache: options.cache.clone(),
             loaded: RwLock::default(),
             refresh: tokio::sync::Mutex::default(),
             unknown: Mutex::default(),
@@ -133,6 +138,21 @@ impl Catalog {
     pub(crate) fn is_strict(&self, resource: &Resource) -> bool {
         let loaded = self.loaded.read().unwrap_or_else(PoisonError::into_inner);
         loaded.as_ref().is_some_and(|it| it.strict.contains(&identity(resource)))
+    }
+
+    /// Whether the configuration names a resource that was found here, by more than `*`.
+    pub(crate) fn is_named(&self, resource: &Resource) -> bool {
+        let (identity, loaded) = (identity(resource), self.known());
+        loaded.is_some_and(|it| it.allowed.contains(&identity) || it.cache.contains(&identity))
+    }
+
+    /// Whether the server has APIServices, as far as is known.
+    pub(crate) fn has_api_services(&self) -> bool {
+        self.known().is_none_or(|it| {
+            let failed = it.discovery.failed().iter();
+            it.discovery.resources().iter().any(|it| it.resource.group == extensions::GROUP)
+                || failed.into_iter().any(|it| it.group_version.starts_with(extensions::GROUP))
+        })
     }
 
     /// The resource that a user means by a name, if it may be asked for and can be held.
@@ -227,7 +247,8 @@ impl Catalog {
             found.map(|it| identity(&it.resource)).collect()
         };
         let (allowed, strict) = (named(&self.allow), named(&self.strict));
-        Ok(Loaded { allowed, strict, discovery, at: Instant::now() })
+        let cache = named(&self.cache);
+        Ok(Loaded { allowed, strict, cache, discovery, at: Instant::now() })
     }
 
     fn known(&self) -> Option<Arc<Loaded>> {
@@ -293,10 +314,31 @@ pub(crate) fn not_allowed(resource: &Resource) -> String {
     )
 }
 
-fn is_built_in(resource: &Resource) -> bool {
-    Kind::of(&resource.api_version(), &resource.kind).is_some()
+/// Whether kube-apiserver serves a resource without any CustomResourceDefinition.
+pub(crate) fn is_built_in(resource: &Resource) -> bool {
+    // Kinds of Kubernetes, but of an extension server.
+    let is_metrics = resource.group == "metrics.k8s.io";
+    !is_metrics && Kind::of(&resource.api_version(), &resource.kind).is_some()
 }
 
 fn identity(resource: &Resource) -> (String, String) {
     (resource.group.clone(), resource.plural.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_are_not_served_by_kube_apiserver() {
+        let of = |group: &str, version: &str, plural: &str, kind: &str| Resource {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            plural: plural.to_owned(),
+            kind: kind.to_owned(),
+            namespaced: true,
+        };
+        assert!(is_built_in(&of("apps", "v1", "deployments", "Deployment")));
+        assert!(!is_built_in(&of("metrics.k8s.io", "v1beta1", "pods", "PodMetrics")));
+    }
 }

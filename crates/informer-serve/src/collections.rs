@@ -16,8 +16,10 @@ use informer::{
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
+use crate::catalog::Catalog;
 use crate::collection::Collection;
 use crate::definition::{Definition, plain};
+use crate::extensions::Extensions;
 use crate::history::History;
 use crate::object::Object;
 use crate::options::Options;
@@ -28,7 +30,7 @@ use crate::unheld::{Rest, Unheld};
 const ABSENT_FOR_GOOD: u32 = 3;
 /// A list that trying again does not change: a request that is wrong, no or no valid user, no
 /// permission, no such resource.
-const FINAL: [u16; 4] = [400, 401, 403, 404];
+pub(crate) const FINAL: [u16; 4] = [400, 401, 403, 404];
 /// How long a list may take that stands in for a bookmark.
 pub(crate) const REFRESH_DEADLINE: Duration = Duration::from_secs(30);
 /// Bookmarks are up to 75 s apart: where there are any, a list stands in for one only then.
@@ -37,6 +39,7 @@ const BOOKMARK_OVERDUE: Duration = Duration::from_secs(78);
 pub(crate) struct Collections {
     factory: SharedInformerFactory,
     options: Options,
+    pub(crate) extensions: Extensions,
     held: Mutex<Held>,
     /// The same, for those who cannot wait; some of them may be gone.
     known: std::sync::Mutex<Vec<Weak<Collection>>>,
@@ -102,8 +105,13 @@ pub(crate) struct Synced {
 }
 
 impl Collections {
-    pub(crate) fn new(factory: SharedInformerFactory, options: &Options) -> Self {
+    pub(crate) fn new(
+        factory: SharedInformerFactory,
+        catalog: Arc<Catalog>,
+        options: &Options,
+    ) -> Self {
         Self {
+            extensions: Extensions::new(factory.clone(), catalog, options),
             factory,
             options: options.clone(),
             held: Mutex::default(),
@@ -145,6 +153,9 @@ impl Collections {
 
     /// The collection if it is held.
     pub(crate) async fn held(&self, resource: &Resource) -> Option<Arc<Collection>> {
+        if self.extensions.unheld_now(resource).is_some() {
+            return None;
+        }
         let held = self.held.lock().await;
         let collection = held.collections.get(resource).filter(|it| !it.has_ended());
         collection.inspect(|it| it.touch()).cloned()
@@ -157,6 +168,9 @@ impl Collections {
         describe: impl FnOnce() -> k8s_serve::Resource,
         mut is_eager: bool,
     ) -> Result<Result<Arc<Collection>, Unheld>, Refusal> {
+        if let Some(unheld) = self.extensions.unheld(own).await {
+            return Ok(Err(unheld));
+        }
         let mut held = self.held.lock().await;
         if let Some(known) = held.collections.get(own).cloned() {
             if !known.has_ended() {
@@ -252,6 +266,10 @@ impl Collections {
         if collection.history.is_unordered() {
             return Err(self.give_up(collection, Unheld::Unordered).await);
         }
+        // An extension server may have taken the group over since the list began.
+        if let Some(unheld) = self.extensions.unheld_now(&collection.own) {
+            return Err(self.give_up(collection, unheld).await);
+        }
         collection.catch_up(REFRESH_DEADLINE);
         Ok(())
     }
@@ -265,8 +283,12 @@ impl Collections {
             let resource = &collection.own;
             tracing::info!(%resource, "it is not held, requests for it are passed on: {unheld}");
             held.remove(collection);
-            held.unheld.insert(resource.clone(), Rest::new(unheld.clone()));
+            if unheld.rests() {
+                held.unheld.insert(resource.clone(), Rest::new(unheld.clone()));
+            }
             let stopping = self.tell_to_stop(collection);
+            // An informer of the program goes on, its readers here must not.
+            collection.history.end();
             drop(held);
             self.stopped(stopping).await;
         }
@@ -292,6 +314,11 @@ impl Collections {
     /// Lets go of what nobody asked for long enough, and of what does not fit; lists what nothing
     /// was heard of.
     pub(crate) async fn sweep(&self, now: Instant) {
+        for collection in self.now() {
+            if let Some(unheld) = self.extensions.unheld_now(&collection.own) {
+                self.give_up(&collection, unheld).await;
+            }
+        }
         let mut stopping = Vec::new();
         // Locked until they are told to stop, so that no request gets an informer that is about to.
         let mut held = self.held.lock().await;
@@ -373,7 +400,7 @@ impl Collections {
 
 /// Resolves when the first list of `informer` is refused in a way that trying again does not
 /// change.
-async fn refused(informer: &SharedInformer<Object>) -> Failure {
+pub(crate) async fn refused<T: Send + Sync + 'static>(informer: &SharedInformer<T>) -> Failure {
     let mut changes = informer.status_changes();
     while let Some(status) = changes.next().await {
         let cause = status.state.cause().filter(|_| !status.has_synced);

@@ -60,7 +60,7 @@ pub struct Endpoint {
 pub(crate) struct Inner {
     pub(crate) options: Options,
     pub(crate) client: Client,
-    pub(crate) catalog: Catalog,
+    pub(crate) catalog: Arc<Catalog>,
     pub(crate) collections: Arc<Collections>,
     pub(crate) documents: Documents,
     pub(crate) pages: Pages,
@@ -98,11 +98,12 @@ impl Endpoint {
     #[must_use]
     pub fn over(factory: SharedInformerFactory, options: Options) -> Self {
         let client = factory.client().clone();
-        let collections = Arc::new(Collections::new(factory, &options));
+        let catalog = Arc::new(Catalog::new(client.clone(), &options));
+        let collections = Arc::new(Collections::new(factory, Arc::clone(&catalog), &options));
         let stopping =
             Stopping { token: CancellationToken::new(), spread: options.shutdown_spread };
         let inner = Inner {
-            catalog: Catalog::new(client.clone(), &options),
+            catalog,
             documents: Documents::new(client.clone()),
             metrics: Metrics::new(Arc::clone(&collections)),
             pages: Pages::new(options.kept_snapshots, options.snapshot_lifetime),
@@ -301,6 +302,7 @@ impl Endpoint {
         collections.sweep(now).await;
         let mut asked_for = collections.refused().await;
         asked_for.extend(collections.now().iter().map(|it| it.own.clone()));
+        asked_for.extend(collections.extensions.needed());
         rights.check(asked_for.iter().flat_map(|it| needed(collections, it))).await;
     }
 
@@ -335,6 +337,9 @@ impl Endpoint {
     }
 
     pub(crate) fn routes(&self, access: Access) -> Router {
+        if matches!(access, Access::Controlled(_)) {
+            self.inner.collections.extensions.set_controlled();
+        }
         let answer = |State(endpoint): State<Self>, request: Request| async move {
             api::answer(&endpoint, request).await
         };

@@ -135,6 +135,13 @@ impl History {
         self.has_ended.load(Ordering::Acquire)
     }
 
+    /// Ends everything that follows it.
+    pub(crate) fn end(&self) {
+        self.has_ended.store(true, Ordering::Release);
+        self.watch_cache.close();
+        self.published.send_replace(());
+    }
+
     /// Whether there are versions that are no numbers.
     pub(crate) fn is_unordered(&self) -> bool {
         self.is_unordered.load(Ordering::Acquire)
@@ -238,9 +245,7 @@ pub(crate) struct Recorder(pub(crate) Arc<History>);
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        self.0.has_ended.store(true, Ordering::Release);
-        self.0.watch_cache.close();
-        self.0.published.send_replace(());
+        self.0.end();
     }
 }
 

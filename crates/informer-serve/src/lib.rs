@@ -119,6 +119,7 @@ mod collections;
 mod definition;
 mod documents;
 mod endpoint;
+mod extensions;
 mod forward;
 mod gateway;
 mod guard;

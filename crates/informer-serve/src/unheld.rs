@@ -27,6 +27,10 @@ pub(crate) enum Unheld {
     TooLarge,
     /// Its versions are no numbers.
     Unordered,
+    /// An extension API server serves it, and the configuration does not name it.
+    Extension,
+    /// An extension API server may serve it: which groups they serve is not known.
+    Unattributed,
 }
 
 /// A resource that is not held, and when it is tried again.
@@ -61,7 +65,11 @@ impl Rest {
         let lasts = match self.unheld {
             // Longer than it rests: the next wait depends on this one.
             Unheld::TooLarge => TRY_AGAIN_ANYWAY * 2,
-            Unheld::Refused(_) | Unheld::TooMany | Unheld::Unordered => self.wait,
+            Unheld::Refused(_)
+            | Unheld::TooMany
+            | Unheld::Unordered
+            | Unheld::Extension
+            | Unheld::Unattributed => self.wait,
         };
         self.since.elapsed() >= lasts
     }
@@ -74,11 +82,25 @@ impl fmt::Display for Unheld {
             Self::TooMany => f.write_str("as many resources are held as --max-collections allows"),
             Self::TooLarge => f.write_str("it does not fit into what --max-memory allows"),
             Self::Unordered => f.write_str("its versions are no numbers"),
+            Self::Extension => f.write_str(
+                "an extension API server serves it, which may show each caller other objects; name it with --allow if it does not",
+            ),
+            Self::Unattributed => f.write_str(
+                "it is not known whether an extension API server serves it: this endpoint's account needs to list and watch apiservices.apiregistration.k8s.io, or name the resource with --allow",
+            ),
         }
     }
 }
 
 impl Unheld {
+    /// Whether it is a while before it is tried again; else each request finds out.
+    pub(crate) fn rests(&self) -> bool {
+        match self {
+            Self::Refused(_) | Self::TooMany | Self::TooLarge | Self::Unordered => true,
+            Self::Extension | Self::Unattributed => false,
+        }
+    }
+
     /// For requests that cannot be forwarded.
     pub(crate) fn refusal(&self, resource: &Resource, options: &Options) -> Refusal {
         let mut refusal = match self {
@@ -100,6 +122,9 @@ impl Unheld {
                 let message =
                     format!("{resource}: its versions are no numbers, so they cannot be ordered");
                 return Refusal::new(StatusCode::NOT_IMPLEMENTED, message);
+            }
+            Self::Extension | Self::Unattributed => {
+                return Refusal::forbidden(format!("{resource} is not held: {self}"));
             }
         };
         refusal.retry_after = Some(60);

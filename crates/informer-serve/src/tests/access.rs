@@ -1,6 +1,7 @@
 //! Who may read where access is controlled.
 
 mod attacks;
+mod extensions;
 mod floods;
 mod forwarding;
 mod judge;
