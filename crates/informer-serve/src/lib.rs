@@ -26,7 +26,9 @@
 //! | all other writes, `exec`, `attach`, `portforward`, `proxy`, upgraded connections but for watches over WebSocket, impersonation | over TLS the API server, with the caller's token; else nobody: 403 |
 //!
 //! What [`Options::allow`] does not name, Secrets unless named, is never held: over TLS the API
-//! server answers it to the caller's token, elsewhere nobody does.
+//! server answers it to the caller's token, elsewhere nobody does. What an extension API server
+//! serves may differ from caller to caller: it is held only if [`Options::allow`] or
+//! [`Options::cache`] names it, and passed on else.
 //!
 //! # Who may read
 //! | address | who |

@@ -10,7 +10,8 @@ pub struct Options {
     pub namespace: Option<String>,
     /// The resources that are read with the endpoint's account, and may be held, named as for
     /// kubectl; `*` is all but Secrets. Where access is controlled, requests for all others are
-    /// forwarded with the caller's own token; elsewhere, and on short paths, they are refused.
+    /// forwarded with the caller's own token; elsewhere, and on short paths, they are refused. What
+    /// an extension API server serves is held only if it is named, and forwarded else.
     /// Default: `*`.
     pub allow: Vec<String>,
     /// Host names by which the endpoint may be addressed, besides loopback ones. Default: none.

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use crate::access::{SOON, serve};
 use crate::endpoint::Endpoint;
 
-const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
+pub(crate) const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
 
 /// A service account, and kubeconfigs with its token.
@@ -179,7 +179,8 @@ async fn create_once(client: &Client, path: &str, body: &Value) -> anyhow::Resul
     }
 }
 
-fn binding(name: &str, kind: &str, role: &str, subject: &Value) -> Value {
+/// A RoleBinding, or a ClusterRoleBinding, of a subject to a role.
+pub(crate) fn binding(name: &str, kind: &str, role: &str, subject: &Value) -> Value {
     let role = json!({ "apiGroup": RBAC_GROUP, "kind": kind, "name": role });
     json!({ "metadata": { "name": name }, "roleRef": role, "subjects": [subject] })
 }

@@ -8,6 +8,7 @@ mod controller_runtime;
 mod differential;
 mod election;
 mod endpoint;
+mod extensions;
 mod forwarding;
 mod histories;
 mod kube_rs;

@@ -162,10 +162,13 @@ async fn custom_resources_are_let_go_when_that_right_is_taken_away() {
     assert!(it.is_held());
     it.server.auth().deny_all("informer", API_SERVICES);
     it.server.faults().cut_watches(Cut::Close, Some(API_SERVICES));
-    while it.is_held() {
-        it.endpoint.sweep().await;
-        tokio::task::yield_now().await;
-    }
+    let let_go = async {
+        while it.is_held() {
+            it.endpoint.sweep().await;
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), let_go).await.expect("it is held for ever");
     let before = it.readers().len();
     it.get("root-token", V1).await.items();
     assert_eq!(it.readers()[before..], ["root"]);
