@@ -39,6 +39,7 @@ use crate::options::Options;
 use crate::per_user::PerUser;
 use crate::refusal::Refusal;
 use crate::rights::{Right, Rights};
+use crate::sending::Sending;
 use crate::status_page::{self, Run};
 use crate::tls::{Tls, TlsError};
 
@@ -73,6 +74,7 @@ pub(crate) struct Inner {
     pub(crate) forwarder: Forwarder,
     pub(crate) writes: Arc<Writes>,
     pub(crate) per_user: PerUser,
+    pub(crate) sending: Sending,
     pub(crate) audit: OnceLock<AuditLog>,
     /// Why it is not ready, as it was logged last.
     unready: Mutex<Option<String>>,
@@ -112,6 +114,7 @@ impl Endpoint {
             is_warm: AtomicBool::new(options.cache.is_empty()),
             forwarder: Forwarder::new(options.max_forwarded, stopping.token.clone()),
             per_user: PerUser::new(options.max_watches_per_user),
+            sending: Sending::new(),
             audit: OnceLock::new(),
             unready: Mutex::default(),
             run: Run::new(),
@@ -377,6 +380,7 @@ impl Inner {
         self.metrics.register(registry);
         self.forwarder.register(registry);
         self.per_user.register(registry);
+        self.sending.register(registry);
         self.rights.register(registry);
         if let Some(audit) = self.audit.get() {
             audit.register(registry);

@@ -47,7 +47,10 @@ pub(crate) async fn guard(
     let mut caller = None;
     let response = match check(&request, access, &inner.options.allowed_hosts) {
         Ok(()) => match admit(access, request, &mut caller).await {
-            Ok(request) => withheld(is_probe_of_any, next.run(request).await),
+            Ok(request) => {
+                let response = inner.sending.count(caller.as_deref(), next.run(request).await);
+                withheld(is_probe_of_any, response)
+            }
             Err(refused) => refused,
         },
         Err(refusal) => refusal.into_response(),

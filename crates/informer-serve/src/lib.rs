@@ -133,6 +133,7 @@ mod options;
 mod per_user;
 mod refusal;
 mod rights;
+mod sending;
 mod sockets;
 mod status_page;
 #[cfg(test)]

@@ -28,6 +28,10 @@ pub(crate) struct Lasting {
     _of: Arc<OfUser>,
 }
 
+/// Marks the response to a request that lasts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lasts;
+
 /// Counts as one open request of a user until it is dropped.
 pub(crate) struct OfUser {
     user: String,
@@ -76,7 +80,9 @@ impl PerUser {
 impl Lasting {
     /// Counts the request until the end of a response.
     pub(crate) fn of(self, response: Response) -> Response {
-        response.map(|body| Body::new(Observed::new(body, self)))
+        let mut response = response.map(|body| Body::new(Observed::new(body, self)));
+        response.extensions_mut().insert(Lasts);
+        response
     }
 }
 

@@ -15,6 +15,7 @@ mod line;
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
+use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
@@ -34,7 +35,7 @@ use crate::access::{Asker, Refused};
 use crate::audit::{About, Audited};
 use crate::endpoint::Endpoint;
 use crate::guard::refuse;
-use crate::per_user::Lasting;
+use crate::per_user::{Lasting, Lasts};
 use crate::refusal::Refusal;
 
 /// Minimum time between two chunks, so that a burst is sent in few chunks.
@@ -212,7 +213,7 @@ impl Changes {
             // Proxies must not buffer the stream.
             (HeaderName::from_static("x-accel-buffering"), "no"),
         ];
-        (headers, Body::from_stream(chunks)).into_response()
+        (Extension(Lasts), headers, Body::from_stream(chunks)).into_response()
     }
 
     /// The next lines; `None` ends the stream.

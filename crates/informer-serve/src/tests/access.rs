@@ -5,6 +5,7 @@ mod extensions;
 mod floods;
 mod forwarding;
 mod judge;
+mod large;
 mod shorts;
 mod status_page;
 mod watches;

@@ -1,0 +1,104 @@
+//! How many large answers are sent at a time.
+
+use axum::response::Response;
+
+use super::watches::{WATCH, watch_pods};
+use super::*;
+use crate::sending::{MAX_SENDING, MAX_SENDING_TO_USER};
+
+const PODS: &str = "/api/v1/namespaces/shop/pods";
+
+impl Controlled {
+    /// The answer to a GET, none of whose body is read.
+    async fn begin(&self, token: &str, path: &str) -> Response {
+        let mut asked = request(Method::GET, "endpoint.example", path);
+        let bearer = format!("Bearer {token}").parse().unwrap();
+        asked.headers_mut().insert("authorization", bearer);
+        self.router().oneshot(asked).await.unwrap()
+    }
+
+    async fn begin_lists(&self, token: &str) -> Vec<Response> {
+        let mut lists = Vec::new();
+        for _ in 0..MAX_SENDING_TO_USER {
+            let list = self.begin(token, PODS).await;
+            assert_eq!(list.status(), StatusCode::OK, "{token}: {}", lists.len());
+            lists.push(list);
+        }
+        lists
+    }
+
+    fn knows_readers(&self, names: &[&str]) {
+        for name in names {
+            self.judge.knows(&format!("{name}-token"), name, &[]);
+            self.judge.allows(name, list_pods("shop"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_user_who_reads_no_list_gets_so_many_and_no_more() {
+    let it = Controlled::start().await;
+    it.knows_readers(&["alice", "bob"]);
+    let get_pod = json!({"verb": "get", "version": "v1", "resource": "pods", "namespace": "shop", "name": "web-0"});
+    it.judge.allows("alice", get_pod);
+    it.judge.allows("alice", watch_pods());
+    let watch = it.begin("alice-token", WATCH).await;
+    let mut lists = it.begin_lists("alice-token").await;
+    for path in [PODS, "/pods?namespace=shop"] {
+        let refused = it.get("alice-token", path).await;
+        let message = refused.refusal(429, "TooManyRequests");
+        assert_eq!(message, "too many large answers are being sent, try again later", "{path}");
+        assert_eq!(refused.headers["retry-after"], "1");
+    }
+    let metrics = get(&it.endpoint, "/metrics").await.text;
+    assert!(metrics.contains("serve_large_answers_refused_total 2\n"), "{metrics}");
+    // What lasts and what is small counts elsewhere, or not at all.
+    let small = it.get("alice-token", &format!("{PODS}/web-0")).await;
+    assert_eq!(small.code, StatusCode::OK, "{}", small.text);
+    let another = it.begin("alice-token", WATCH).await;
+    assert_eq!(another.status(), StatusCode::OK);
+    assert_eq!(it.get("bob-token", PODS).await.items().len(), 3);
+
+    // One that was read to its end, and one that was given up.
+    let read = lists.pop().unwrap().into_body().collect().await.unwrap().to_bytes();
+    assert!(read.ends_with(b"}\n"));
+    assert_eq!(it.get("alice-token", PODS).await.items().len(), 3);
+    drop(lists.pop());
+    let last = [it.begin("alice-token", PODS).await, it.begin("alice-token", PODS).await];
+    assert!(last.iter().all(|it| it.status() == StatusCode::OK));
+    it.get("alice-token", PODS).await.refusal(429, "TooManyRequests");
+    drop((watch, another));
+}
+
+#[tokio::test]
+async fn no_more_lists_are_sent_at_a_time_than_allowed() {
+    let it = Controlled::start().await;
+    let readers = ["a", "b", "c", "d"];
+    it.knows_readers(&readers);
+    it.knows_readers(&["e"]);
+    let mut lists = Vec::new();
+    for reader in readers {
+        lists.extend(it.begin_lists(&format!("{reader}-token")).await);
+    }
+    assert_eq!(lists.len(), MAX_SENDING);
+    it.get("e-token", PODS).await.refusal(429, "TooManyRequests");
+    drop(lists);
+    assert_eq!(it.get("e-token", PODS).await.items().len(), 3);
+}
+
+#[tokio::test]
+async fn a_large_object_counts_as_a_list_does() {
+    let it = Controlled::start().await;
+    it.judge.allows("alice", list_pods("shop"));
+    let mut large = pod("shop", "large", "web", "node-1");
+    large["metadata"]["annotations"] = json!({"large": "x".repeat(100_000)});
+    it.server.cluster().create(&large).unwrap();
+    let get_pod = json!({"verb": "get", "version": "v1", "resource": "pods", "namespace": "shop", "name": "large"});
+    it.judge.allows("alice", get_pod);
+    let path = format!("{PODS}/large");
+    assert_eq!(it.get("alice-token", PODS).await.items().len(), 4);
+    let lists = it.begin_lists("alice-token").await;
+    it.get("alice-token", &path).await.refusal(429, "TooManyRequests");
+    drop(lists);
+    assert_eq!(it.get("alice-token", &path).await.code, StatusCode::OK);
+}
