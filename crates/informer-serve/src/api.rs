@@ -33,7 +33,8 @@ use crate::sockets;
 use pass_on::{pass_on, pass_on_as_caller, pass_on_as_own, pass_on_unheld, until_lost};
 pub(crate) use path::url;
 use path::{is_plain, segments};
-use reads::{lasts, reads_only};
+pub(crate) use reads::MAX_WATCH_TERMS;
+use reads::{lasts, reads_only, selects_too_finely};
 
 /// The largest body of a request that is passed on: a review of one's own rights.
 const MAX_REVIEW_BYTES: usize = 64 * 1024;
@@ -204,7 +205,8 @@ async fn of_resource(
         _ => true,
     };
     let is_whole = path.subresource.is_none();
-    if served.is_strict || !is_in_scope || !is_whole || !served.info.can_be_watched() {
+    let is_held_for = is_in_scope && is_whole && !selects_too_finely(*verb, asked.query);
+    if served.is_strict || !is_held_for || !served.info.can_be_watched() {
         return pass_on(inner, asked, served).await;
     }
     let collection = match verb {

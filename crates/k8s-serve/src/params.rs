@@ -251,6 +251,14 @@ impl Parameters {
         ("resourceVersionMatch", fault)
     }
 
+    /// How many requirements the selectors have, and values in them: what it costs to compare an
+    /// object with them, and at most the length of the query.
+    #[must_use]
+    pub fn selector_terms(&self) -> usize {
+        let labels = self.labels.requirements().iter().map(|it| 1 + it.values().len());
+        labels.sum::<usize>() + 2 * self.fields.requirements().len()
+    }
+
     /// The selectors, as far as the resource supports them.
     ///
     /// # Errors

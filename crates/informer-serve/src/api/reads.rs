@@ -3,14 +3,30 @@
 use http::header::{CONNECTION, UPGRADE};
 use http::request::Parts;
 use http::{HeaderMap, Method};
-use k8s_serve::ResourcePath;
+use k8s_serve::{Parameters, ResourcePath, Verb};
 
 use crate::forward::is_long;
+use crate::gateway::MAX_QUERY_BYTES;
 use crate::refusal::Refusal;
+
+/// How many requirements and values the selectors of a watch may have. Each change of a collection
+/// is compared with those of all its watches before anything else is read of it.
+pub(crate) const MAX_WATCH_TERMS: usize = 100;
 
 /// Whether a request lasts as long as its caller wants.
 pub(super) fn lasts(parts: &Parts, path: &ResourcePath, query: &str) -> bool {
     is_long(path, path.verb(&parts.method, query), query) || asks_for_upgrade(&parts.headers)
+}
+
+/// Whether a request is a watch whose selectors are left to the API server: they have too many
+/// terms, or are too long.
+pub(super) fn selects_too_finely(verb: Verb, query: &str) -> bool {
+    // The query of most is shorter than as many terms.
+    if verb != Verb::Watch || query.len() <= MAX_WATCH_TERMS {
+        return false;
+    }
+    query.len() > MAX_QUERY_BYTES
+        || Parameters::parse(query).is_ok_and(|it| it.selector_terms() > MAX_WATCH_TERMS)
 }
 
 /// Refuses everything that is no plain read.

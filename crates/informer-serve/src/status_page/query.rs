@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use informer::{LabelSelector, Resource};
 
 use crate::access::{Attributes, ResourceAttributes};
+use crate::api::MAX_WATCH_TERMS;
 use crate::refusal::Refusal;
 
 /// Maximum number of past changes.
@@ -70,6 +71,12 @@ impl ChangesQuery {
         }
         if parsed.resources.len() > MAX_RESOURCES {
             let message = format!("resource: at most {MAX_RESOURCES} at a time");
+            return Err(Refusal::bad_request(message));
+        }
+        let terms = parsed.labels.requirements().iter().map(|it| 1 + it.values().len());
+        if terms.sum::<usize>() > MAX_WATCH_TERMS {
+            let message =
+                format!("labelSelector: at most {MAX_WATCH_TERMS} requirements and values");
             return Err(Refusal::bad_request(message));
         }
         Ok(parsed)

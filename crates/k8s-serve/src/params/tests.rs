@@ -138,3 +138,14 @@ fn fields_that_a_resource_does_not_index_are_refused() {
     assert_eq!(code("fieldSelector=spec.image%3Da"), 400);
     assert_eq!(code("labelSelector=a+in+("), 400);
 }
+
+#[test]
+fn requirements_and_their_values_are_the_terms_of_selectors() {
+    for (query, terms) in [
+        ("", 0),
+        ("labelSelector=a%3Db&fieldSelector=metadata.name%3Dc,metadata.namespace!%3Dd", 6),
+        ("labelSelector=!a,b,c+in+(d,e,f),g+notin+(h)", 8),
+    ] {
+        assert_eq!(Parameters::parse(query).unwrap().selector_terms(), terms, "{query}");
+    }
+}

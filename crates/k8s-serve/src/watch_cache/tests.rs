@@ -1,6 +1,7 @@
 //! Waiting for changes.
 
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use informer_core::ObjectKey;
 use informer_core::wire::{Encoding, Wire};
@@ -83,4 +84,53 @@ fn the_last_changes_are_those_of_interest_and_a_watch_goes_on_from_them() {
     assert_eq!(versions(&one, 2), [2]);
     let (at, _) = cache.last_changes(&everything, 1);
     assert!(cache.watch(at, &everything).unwrap().take().unwrap().changes.is_empty());
+}
+
+/// Counts how often its labels are looked at.
+#[derive(Clone)]
+struct Looked(Plain, Arc<AtomicUsize>);
+
+impl Object for Looked {
+    fn key(&self) -> &ObjectKey {
+        self.0.key()
+    }
+
+    fn version(&self) -> u64 {
+        self.0.version()
+    }
+
+    fn label(&self, key: &str) -> Option<&str> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.label(key)
+    }
+
+    fn field(&self, path: &str) -> Cow<'_, str> {
+        self.0.field(path)
+    }
+
+    fn wire(&self) -> Wire<'_> {
+        self.0.wire()
+    }
+}
+
+/// All of it is under the lock of the cache: what bounds the terms of selectors bounds that, too.
+#[test]
+fn a_change_is_compared_with_each_term_of_each_selection_once_for_each_state() {
+    let (selections, terms) = (20, 50);
+    let cache = WatchCache::new(0, Capacity::Changes(10));
+    let nodes = Resource::new("", "v1", "nodes", "Node");
+    let watchers: Vec<_> = (0..2 * selections)
+        .map(|watcher| {
+            let of = |term| format!("!s{}-{term}", watcher % selections);
+            let selector = Vec::from_iter((0..terms).map(of)).join(",");
+            let query = format!("labelSelector={selector}");
+            cache.watch(0, &Interest::of_query(&nodes, None, &query).unwrap()).unwrap()
+        })
+        .collect();
+    let looked = Arc::new(AtomicUsize::new(0));
+    let state =
+        |version| Some(Looked(Plain(ObjectKey::cluster("n"), version), Arc::clone(&looked)));
+    cache.push(2, [Change { version: 2, before: state(1), after: state(2) }]);
+    assert_eq!(looked.load(Ordering::Relaxed), 2 * selections * terms);
+    drop(watchers);
 }

@@ -1,9 +1,13 @@
-//! How many large answers are sent at a time.
+//! What is large: answers that are being sent, and selectors of watches.
 
 use axum::response::Response;
 
+use informer_testkit::Verb;
+
+use super::forwarding::forwarding;
 use super::watches::{WATCH, watch_pods};
 use super::*;
+use crate::api::MAX_WATCH_TERMS;
 use crate::sending::{MAX_SENDING, MAX_SENDING_TO_USER};
 
 const PODS: &str = "/api/v1/namespaces/shop/pods";
@@ -101,4 +105,42 @@ async fn a_large_object_counts_as_a_list_does() {
     it.get("alice-token", &path).await.refusal(429, "TooManyRequests");
     drop(lists);
     assert_eq!(it.get("alice-token", &path).await.code, StatusCode::OK);
+}
+
+/// A label selector of so many requirements.
+fn without(labels: usize) -> String {
+    format!("labelSelector={}", Vec::from_iter((0..labels).map(|it| format!("!x{it}"))).join(","))
+}
+
+#[tokio::test]
+async fn watches_with_selectors_of_many_terms_are_passed_on() {
+    let it = forwarding(Options::default()).await;
+    let few = without(MAX_WATCH_TERMS);
+    let many = without(MAX_WATCH_TERMS + 1);
+    let values = Vec::from_iter((0..MAX_WATCH_TERMS).map(|it| it.to_string())).join(",");
+    let of_values = format!("labelSelector=app+notin+({values})");
+    let excluded = (0..=MAX_WATCH_TERMS / 2).map(|it| format!("metadata.namespace!=n{it}"));
+    let fields =
+        format!("fieldSelector={}", Vec::from_iter(excluded).join(",").replace('=', "%3D"));
+    let long = format!("fieldSelector=metadata.name%3D{}", "x".repeat(9000));
+    for (selector, is_passed_on) in
+        [(few, false), (many, true), (of_values, true), (fields, true), (long, true)]
+    {
+        let path = format!("{PODS}?watch=1&resourceVersion=0&{selector}");
+        it.get("root-token", PODS).await.items();
+        it.server.clear_requests();
+        let watch = it.begin("root-token", &path).await;
+        assert_eq!(watch.status(), StatusCode::OK, "{selector}");
+        let passed = it.server.requests().resource("pods").verb(Verb::Watch);
+        assert_eq!(!passed.is_empty(), is_passed_on, "{selector}");
+    }
+    // Lists are compared by themselves.
+    it.server.clear_requests();
+    let list = format!("{PODS}?{}", without(2 * MAX_WATCH_TERMS));
+    assert_eq!(it.get("root-token", &list).await.items().len(), 3);
+    assert!(it.server.requests().resource("pods").is_empty());
+    // The stream of the status page is nothing that the API server has.
+    let changes = format!("/ui/changes?resource=pods&{}", without(MAX_WATCH_TERMS + 1));
+    let message = it.get("root-token", &changes).await.refusal(400, "BadRequest");
+    assert_eq!(message, "labelSelector: at most 100 requirements and values");
 }
