@@ -14,6 +14,7 @@ use crate::access::{Access, Attributes, Caller, Refused};
 use crate::audit::Audited;
 use crate::endpoint::Endpoint;
 use crate::gateway::MAX_QUERY_BYTES;
+use crate::listen::Slot;
 use crate::refusal::Refusal;
 use crate::status_page;
 
@@ -81,6 +82,9 @@ async fn admit(
         Err(refused) => return Err(refuse(&refused, &parts.headers)),
     };
     *caller = Some(Arc::clone(asker.caller()));
+    if let Some(slot) = parts.extensions.get::<Slot>() {
+        slot.keep();
+    }
     let path = parts.uri.path();
     let first = path.split('/').nth(1).unwrap_or_default();
     if REVIEWED.contains(&first) {

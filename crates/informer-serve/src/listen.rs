@@ -1,6 +1,7 @@
 //! Connections: how many at a time, and how long one may take to say what it wants (G34).
 
 mod connection;
+mod places;
 mod stall;
 mod streams;
 #[cfg(test)]
@@ -12,11 +13,16 @@ use std::time::Duration;
 
 use axum::Router;
 use tokio::net::TcpListener;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use connection::Server;
+#[cfg(test)]
+pub(crate) use places::Places;
+#[cfg(not(test))]
+use places::Places;
+pub(crate) use places::Slot;
 
 /// How long to wait after a connection could not be accepted, for want of file descriptors most
 /// likely.
@@ -25,7 +31,7 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 /// What clients may take.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// Connections at a time; others wait to be accepted.
+    /// Connections at a time; others wait, or get the places of idle strangers.
     pub(crate) connections: usize,
     /// How long a TLS handshake may take.
     pub(crate) handshake: Duration,
@@ -52,13 +58,6 @@ impl Default for Limits {
     }
 }
 
-/// The place of a connection among those that are served at a time. Who takes a connection over, as
-/// a WebSocket does, keeps it.
-#[derive(Debug, Clone)]
-pub(crate) struct Slot {
-    _permit: Arc<OwnedSemaphorePermit>,
-}
-
 /// Serves until `stop` resolves, then lets running requests end; dropping the future ends them at
 /// once.
 pub(crate) async fn serve(
@@ -73,21 +72,22 @@ pub(crate) async fn serve(
     let _guard = dropped.clone().drop_guard();
     // Nothing is sent: it is closed when no connection is left.
     let (open, mut all_closed) = mpsc::channel::<Infallible>(1);
-    let slots = Arc::new(Semaphore::new(limits.connections));
+    let places = Places::new(limits.connections);
     let accept = async {
         loop {
-            let Ok(permit) = Arc::clone(&slots).acquire_owned().await else { return };
-            let slot = Slot { _permit: Arc::new(permit) };
+            // First, since nobody leaves for a connection that does not come.
             let Ok((stream, _)) = listener.accept().await else {
                 tokio::time::sleep(ACCEPT_AGAIN).await;
                 continue;
             };
+            let close = dropped.child_token();
+            let slot = places.take(close.clone()).await;
             let connection = Arc::clone(&server).connection(stream, slot, stopping.clone());
-            let (open, dropped) = (open.clone(), dropped.clone());
+            let open = open.clone();
             tokio::spawn(async move {
                 tokio::select! {
                     () = connection => {}
-                    () = dropped.cancelled() => {}
+                    () = close.cancelled() => {}
                 }
                 drop(open);
             });

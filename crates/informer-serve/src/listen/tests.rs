@@ -1,5 +1,6 @@
 mod streams;
 
+use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::routing::get;
 use futures_util::{FutureExt, StreamExt, stream};
@@ -62,6 +63,7 @@ impl Running {
 fn router(ended: mpsc::UnboundedSender<()>) -> Router {
     Router::new()
         .route("/", get(async |request: Request<Body>| format!("{:?}", request.version())))
+        .route("/known", get(async |Extension(slot): Extension<Slot>| slot.keep()))
         .route("/large", get(async || Body::from(vec![b'x'; LARGE])))
         .route("/quiet", get(async || quiet()))
         .route("/endless", get(move || async move { endless(ended.clone()) }))
@@ -118,6 +120,35 @@ async fn g34_no_more_connections_are_served_at_a_time_than_allowed() {
     drop(first);
     second.read_to_end(&mut answer).await.unwrap();
     assert!(String::from_utf8_lossy(&answer).contains("200 OK"));
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn strangers_that_ask_and_stay_take_no_place_from_others() {
+    let limits = Limits { connections: 3, request_head: FOR_EVER, ..Limits::default() };
+    let running = Running::start(limits, None).await;
+    let ask = async |stream: &mut TcpStream, path: &str| {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = [0; 1024];
+        let length = stream.read(&mut answer).await.unwrap();
+        assert!(answer[..length].starts_with(b"HTTP/1.1 200"), "{path}");
+    };
+    let mut known = TcpStream::connect(&running.address).await.unwrap();
+    ask(&mut known, "/known").await;
+    let mut asked = TcpStream::connect(&running.address).await.unwrap();
+    ask(&mut asked, "/").await;
+    let mut half = TcpStream::connect(&running.address).await.unwrap();
+    half.write_all(b"GET / HTTP/1.1\r\nHost: loc").await.unwrap();
+    let mut served = Vec::new();
+    for mut stranger in [asked, half] {
+        let mut probe = TcpStream::connect(&running.address).await.unwrap();
+        timeout(DEADLINE, ask(&mut probe, "/known")).await.expect("not served");
+        // It was reset if some of what it sent was not read.
+        drop(stranger.read_to_end(&mut Vec::new()).await);
+        ask(&mut known, "/known").await;
+        served.push(probe);
+    }
     running.stop().await;
 }
 
@@ -214,8 +245,7 @@ impl InMemory {
         let server = Server::new(router(sender), tls, Limits::default());
         let (client, served) = duplex(64 * 1024);
         let serving = tokio::spawn(async move {
-            let slots = Arc::new(Semaphore::new(1));
-            let slot = Slot { _permit: Arc::new(slots.acquire_owned().await.unwrap()) };
+            let slot = Places::new(1).take(CancellationToken::new()).await;
             server.over(served, (slot, None), CancellationToken::new()).await;
         });
         Self { client, pair, serving, ended }

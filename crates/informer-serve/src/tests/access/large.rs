@@ -1,13 +1,15 @@
-//! What is large: answers that are being sent, and selectors of watches.
+//! What one client may take: large answers, selectors of watches, places of connections.
 
 use axum::response::Response;
 
 use informer_testkit::Verb;
+use tokio_util::sync::CancellationToken;
 
 use super::forwarding::forwarding;
 use super::watches::{WATCH, watch_pods};
 use super::*;
 use crate::api::MAX_WATCH_TERMS;
+use crate::listen::Places;
 use crate::sending::{MAX_SENDING, MAX_SENDING_TO_USER};
 
 const PODS: &str = "/api/v1/namespaces/shop/pods";
@@ -143,4 +145,31 @@ async fn watches_with_selectors_of_many_terms_are_passed_on() {
     let changes = format!("/ui/changes?resource=pods&{}", without(MAX_WATCH_TERMS + 1));
     let message = it.get("root-token", &changes).await.refusal(400, "BadRequest");
     assert_eq!(message, "labelSelector: at most 100 requirements and values");
+}
+
+#[tokio::test(start_paused = true)]
+async fn accepted_credentials_alone_keep_the_place_of_a_connection() {
+    let it = Controlled::start().await;
+    for (token, path, keeps) in [
+        // Whatever is allowed.
+        (Some("alice-token"), PODS, true),
+        (Some("unknown"), PODS, false),
+        (None, PODS, false),
+        (None, "/livez", false),
+    ] {
+        let (places, close) = (Places::new(1), CancellationToken::new());
+        let slot = places.take(close.clone()).await;
+        let mut asked = request(Method::GET, "endpoint.example", path);
+        asked.extensions_mut().insert(slot.clone());
+        if let Some(token) = token {
+            let bearer = format!("Bearer {token}").parse().unwrap();
+            asked.headers_mut().insert("authorization", bearer);
+        }
+        it.ask(asked).await;
+        let another = places.take(CancellationToken::new());
+        let taken = tokio::time::timeout(Duration::from_secs(10), another).await;
+        assert!(taken.is_err(), "it is still held here");
+        assert_eq!(!close.is_cancelled(), keeps, "{token:?} {path}");
+        drop(slot);
+    }
 }
