@@ -212,9 +212,11 @@ async fn a_selected_part_of_a_collection_can_be_deleted() {
     cluster.patch("pods", "a", "y", &json!({"metadata": {"labels": {"app": "db"}}})).unwrap();
     let pods: Api<Pod> = Api::namespaced(server.client().unwrap(), "a");
     let selected = ListParams::default().labels("app=web");
+    let before = cluster.version().to_string();
     let list =
         pods.delete_collection(&DeleteParams::default(), &selected).await.unwrap().left().unwrap();
     assert_eq!(list.items.len(), 1);
+    assert_eq!(list.metadata.resource_version, Some(before), "as listed for the deletion");
     let left: Vec<String> = cluster.list("pods").iter().map(|pod| pod.key().to_string()).collect();
     assert_eq!(left, ["a/y", "b/z"]);
 }

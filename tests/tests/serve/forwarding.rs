@@ -32,6 +32,7 @@ async fn callers_write_with_their_own_rights_and_read_their_writes() -> anyhow::
         ensure!(deleted["kind"] == "Status", "{deleted}");
         ensure!(!names(&admin).await?.contains(&name), "{name} is still there");
     }
+    delete_together(&admin, &direct).await?;
     // As large as the API server takes it.
     let large = "0123456789abcdef".repeat(60_000);
     write(&admin, "POST", CONFIG_MAPS, &config_map("large", &large)).await?;
@@ -54,6 +55,31 @@ async fn callers_write_with_their_own_rights_and_read_their_writes() -> anyhow::
     let refused = write(&certified, "POST", CONFIG_MAPS, &config_map("x", "")).await;
     ensure!(refused.is_err_and(|it| format!("{it:#}").contains("forbidden")));
     endpoint.stop().await
+}
+
+/// The answer to the deletion of a collection names the version of the list before it, which the
+/// cache has.
+async fn delete_together(admin: &Client, direct: &Client) -> anyhow::Result<()> {
+    let selected = format!("{CONFIG_MAPS}?labelSelector=together");
+    let members = |names: &[String]| names.iter().filter(|it| it.starts_with("member")).count();
+    for round in 0..ROUNDS {
+        for member in 0..3 {
+            let mut object = config_map(&format!("member-{round}-{member}"), "");
+            object["metadata"]["labels"] = json!({ "together": "" });
+            write(admin, "POST", CONFIG_MAPS, &object).await?;
+        }
+        ensure!(members(&names(admin).await?) == 3);
+        let deleted = write(admin, "DELETE", &selected, &json!({})).await?;
+        let left = names(admin).await?;
+        ensure!(members(&left) == 0, "round {round}: {left:?}");
+        let after = read(direct, CONFIG_MAPS).await?;
+        ensure!(version(&deleted)? < version(&after)?, "{deleted}");
+    }
+    Ok(())
+}
+
+fn version(list: &Value) -> anyhow::Result<u64> {
+    Ok(list["metadata"]["resourceVersion"].as_str().unwrap_or_default().parse()?)
 }
 
 fn config_map(name: &str, value: &str) -> Value {

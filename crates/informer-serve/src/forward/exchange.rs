@@ -75,6 +75,8 @@ async fn run(
     if changed_nothing && let Some(mut telling) = telling.take() {
         telling.changed_nothing();
     }
+    // Dropped, it counts as a write that named no version.
+    let telling = telling.filter(Telling::needs_version);
     Ok(Answered { answer: answer?, telling, in_flight })
 }
 

@@ -90,7 +90,7 @@ pub(crate) fn telling(
             if CHANGING_NOTHING.contains(&subresource) || value("dryRun") {
                 return None;
             }
-            Kind::Write
+            if verb == Verb::DeleteCollection { Kind::DeleteCollection } else { Kind::Write }
         }
         Verb::Get | Verb::List if !subresource.is_empty() || *method != Method::GET => return None,
         Verb::Get => Kind::Read,

@@ -63,6 +63,8 @@ pub(crate) struct Telling {
 pub(crate) enum Kind {
     /// A write: its version is that of an object after it.
     Write,
+    /// A deletion of a collection: its version is that of the list before it.
+    DeleteCollection,
     /// A list of the newest state: its version is no lower than that of any earlier write.
     NewestList,
     /// Another read.
@@ -186,7 +188,15 @@ impl Writes {
 
 impl Telling {
     pub(super) fn is_write(&self) -> bool {
-        self.kind == Kind::Write
+        match self.kind {
+            Kind::Write | Kind::DeleteCollection => true,
+            Kind::NewestList | Kind::Read => false,
+        }
+    }
+
+    /// Whether a version in the body of the answer is worth looking for.
+    pub(super) fn needs_version(&self) -> bool {
+        self.kind != Kind::DeleteCollection
     }
 
     /// The body names this version.
@@ -203,7 +213,7 @@ impl Telling {
 
 impl Drop for Telling {
     fn drop(&mut self) {
-        if !self.is_settled && self.kind == Kind::Write {
+        if !self.is_settled && self.is_write() {
             self.writes.unnamed(&self.stored);
         }
     }

@@ -9,6 +9,7 @@ mod large;
 mod shorts;
 mod status_page;
 mod watches;
+mod writes;
 
 use std::time::Duration;
 

@@ -95,9 +95,10 @@ async fn write(
     let in_namespace = !resource.namespaced || path.namespace.is_some();
     if verb == Verb::DeleteCollection {
         let form = negotiated.list(&parameters)?;
+        // That of the list of what is to be deleted.
+        let version = cluster.version();
         let deleted =
             delete_collection(cluster, target, path, &parameters, &delete_options(body)?)?;
-        let version = cluster.version();
         return collection::<ClusterSnapshot>(&target.resource, deleted, version, form).await;
     }
     let form = negotiated.object(&parameters)?;

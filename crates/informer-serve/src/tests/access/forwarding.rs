@@ -38,7 +38,7 @@ impl Controlled {
         self.ask(asked).await
     }
 
-    async fn names(&self, path: &str) -> Vec<String> {
+    pub(super) async fn names(&self, path: &str) -> Vec<String> {
         self.get("root-token", path).await.items()
     }
 
