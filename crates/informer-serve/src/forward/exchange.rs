@@ -69,7 +69,7 @@ async fn run(
     // A refusal changed nothing, nor did a part of a body. What became of a write that failed
     // otherwise is not known.
     let changed_nothing = match &answer {
-        Ok(answer) => answer.status().is_client_error(),
+        Ok(answer) => telling.as_ref().is_some_and(|it| it.is_refused_by(answer.status())),
         Err(unanswered) => unanswered.was_not_sent || !is_sent.load(Ordering::Acquire),
     };
     if changed_nothing && let Some(mut telling) = telling.take() {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::ACCEPT;
-use http::{HeaderMap, HeaderValue, Method};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_body_util::BodyExt;
 use informer::Resource;
 use kube::Client;
@@ -63,7 +63,8 @@ pub(crate) struct Telling {
 pub(crate) enum Kind {
     /// A write: its version is that of an object after it.
     Write,
-    /// A deletion of a collection: its version is that of the list before it.
+    /// A deletion of a collection: its version is that of the list before it, and a refusal may
+    /// have deleted some of it.
     DeleteCollection,
     /// A list of the newest state: its version is no lower than that of any earlier write.
     NewestList,
@@ -191,6 +192,15 @@ impl Telling {
         match self.kind {
             Kind::Write | Kind::DeleteCollection => true,
             Kind::NewestList | Kind::Read => false,
+        }
+    }
+
+    /// Whether an answer says that nothing was changed.
+    pub(super) fn is_refused_by(&self, status: StatusCode) -> bool {
+        match self.kind {
+            // Some objects may be gone before another is refused; credentials are looked at first.
+            Kind::DeleteCollection => status == StatusCode::UNAUTHORIZED,
+            Kind::Write | Kind::NewestList | Kind::Read => status.is_client_error(),
         }
     }
 

@@ -43,7 +43,7 @@ impl Controlled {
     }
 
     /// Whether the next read of the newest state is forwarded.
-    fn must_forward(&self) -> bool {
+    pub(super) fn must_forward(&self) -> bool {
         let collection = self.endpoint.inner.collections.now().pop().unwrap();
         self.endpoint.inner.writes.must_forward(&collection, Duration::from_secs(1))
     }

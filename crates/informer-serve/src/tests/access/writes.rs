@@ -1,7 +1,42 @@
 //! What the next read waits for after writes whose answers say too little, or what is not so.
 
-use super::forwarding::forwarding;
+use http::header::CONTENT_TYPE;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use super::forwarding::{forwarding, forwarding_to};
 use super::*;
+
+const NODES: &str = "/api/v1/nodes";
+
+/// An endpoint that holds the Nodes, and forwards to a server that gives one answer.
+async fn answered_with(answer: Vec<u8>) -> Controlled {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let it = forwarding_to(&url, server().await, Options::default());
+    assert_eq!(it.names(NODES).await, ["node-1"]);
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let (mut read, mut chunk) = (Vec::new(), [0; 4096]);
+        while !read.windows(4).any(|it| it == b"\r\n\r\n") {
+            let length = stream.read(&mut chunk).await.unwrap();
+            read.extend_from_slice(&chunk[..length]);
+        }
+        stream.write_all(&answer).await.unwrap();
+        // What is left of the request would reset the connection.
+        drop(stream.read_to_end(&mut Vec::new()).await);
+    });
+    it
+}
+
+fn json_answer(status: &str, body: &Value) -> Vec<u8> {
+    let (body, media_type) = (body.to_string(), "application/json");
+    let length = body.len();
+    format!(
+        "HTTP/1.1 {status}\r\n{CONTENT_TYPE}: {media_type}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    )
+    .into_bytes()
+}
 
 #[tokio::test]
 async fn deletions_of_a_collection_are_seen_by_the_next_read() {
@@ -14,4 +49,23 @@ async fn deletions_of_a_collection_are_seen_by_the_next_read() {
     let listed = &deleted.json()["metadata"]["resourceVersion"];
     assert!(listed.is_string(), "it names the version of the list before the deletions");
     assert_eq!(it.names(pods).await, ["cart-0"]);
+}
+
+#[tokio::test]
+async fn a_refused_deletion_of_a_collection_may_have_deleted_some_of_it() {
+    let refusal = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}});
+    for (method, status, counts) in [
+        (Method::DELETE, "422 Unprocessable Entity", true),
+        (Method::DELETE, "403 Forbidden", true),
+        (Method::DELETE, "429 Too Many Requests", true),
+        // Before the first object is looked at.
+        (Method::DELETE, "401 Unauthorized", false),
+        // One object is created, or it is not.
+        (Method::POST, "422 Unprocessable Entity", false),
+    ] {
+        let it = answered_with(json_answer(status, &refusal)).await;
+        let answer = it.write(method.clone(), NODES, &json!({})).await;
+        assert!(status.starts_with(answer.code.as_str()), "{}", answer.text);
+        assert_eq!(it.must_forward(), counts, "{method} {status}");
+    }
 }
