@@ -86,12 +86,15 @@ pub(crate) fn telling(
         parameters.find(|(key, _)| key == name).is_some_and(|(_, value)| !value.is_empty())
     };
     let kind = match verb {
-        Verb::Create | Verb::Update | Verb::Patch | Verb::Delete | Verb::DeleteCollection => {
-            if CHANGING_NOTHING.contains(&subresource) || value("dryRun") {
-                return None;
-            }
-            if verb == Verb::DeleteCollection { Kind::DeleteCollection } else { Kind::Write }
+        Verb::Create | Verb::Update | Verb::Patch | Verb::Delete | Verb::DeleteCollection
+            if CHANGING_NOTHING.contains(&subresource) =>
+        {
+            return None;
         }
+        Verb::Create | Verb::Update | Verb::Patch if value("dryRun") => return None,
+        // The API server does not look at the query of a deletion that has a body.
+        Verb::Create | Verb::Update | Verb::Patch | Verb::Delete => Kind::Write,
+        Verb::DeleteCollection => Kind::DeleteCollection,
         Verb::Get | Verb::List if !subresource.is_empty() || *method != Method::GET => return None,
         Verb::Get => Kind::Read,
         Verb::List if value("resourceVersion") || value("continue") => Kind::Read,

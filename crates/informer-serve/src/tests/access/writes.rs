@@ -69,3 +69,21 @@ async fn a_refused_deletion_of_a_collection_may_have_deleted_some_of_it() {
         assert_eq!(it.must_forward(), counts, "{method} {status}");
     }
 }
+
+#[tokio::test]
+async fn a_dry_run_in_the_query_of_a_deletion_is_no_promise() {
+    // The API server looks at the options of the body alone, if there are any.
+    let success = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}});
+    let one = "/api/v1/nodes/node-1";
+    for (method, path, counts) in [
+        (Method::DELETE, one, true),
+        (Method::DELETE, NODES, true),
+        (Method::PATCH, one, false),
+        (Method::POST, NODES, false),
+    ] {
+        let it = answered_with(json_answer("200 OK", &success)).await;
+        let answer = it.write(method.clone(), &format!("{path}?dryRun=All"), &json!({})).await;
+        assert_eq!(answer.code, StatusCode::OK, "{}", answer.text);
+        assert_eq!(it.must_forward(), counts, "{method} {path}");
+    }
+}
