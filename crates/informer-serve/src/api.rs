@@ -246,11 +246,9 @@ async fn of_resource(
         && socket.is_none()
         && inner.writes.must_forward(&collection, REFRESH_DEADLINE)
     {
-        // The answer to a list that is passed on names a version.
+        // For lists too: what is compressed may hide its version.
+        inner.writes.find_version(&collection, &inner.client);
         let is_certified = matches!(asked.caller.credential, Credential::Certificate);
-        if *verb != Verb::List || is_certified {
-            inner.writes.find_version(&collection, &inner.client);
-        }
         return match pass_on(inner, asked, served).await {
             Err(refusal) if is_certified => Err(Refusal {
                 code: StatusCode::SERVICE_UNAVAILABLE,

@@ -122,7 +122,7 @@ impl Writes {
     }
 
     /// Finds a version that is no lower than that of any write until now, by a list of one object
-    /// with the endpoint's own account; for readers that do not list.
+    /// with the endpoint's own account. Readers may list nothing, or in a form that is not searched.
     pub(crate) fn find_version(self: &Arc<Self>, collection: &Arc<Collection>, client: &Client) {
         match lock(&self.pending).get_mut(&Stored::of(&collection.own)) {
             Some(pending) if pending.unnamed == Some(Unnamed::Open) && !pending.is_searched => {

@@ -1,11 +1,16 @@
 //! What the next read waits for after writes whose answers say too little, or what is not so.
 
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use http::header::CONTENT_TYPE;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::forwarding::{forwarding, forwarding_to};
 use super::*;
+use crate::forward::Kind;
 
 const NODES: &str = "/api/v1/nodes";
 
@@ -86,4 +91,37 @@ async fn a_dry_run_in_the_query_of_a_deletion_is_no_promise() {
         assert_eq!(answer.code, StatusCode::OK, "{}", answer.text);
         assert_eq!(it.must_forward(), counts, "{method} {path}");
     }
+}
+
+#[tokio::test]
+async fn a_list_whose_version_is_not_found_keeps_no_reader_from_the_cache() {
+    // As lists of custom resources are: the version comes last.
+    let list = format!(
+        r#"{{"apiVersion":"v1","items":[{{"x":"{}"}}],"kind":"NodeList","metadata":{{"resourceVersion":"99"}}}}"#,
+        "y".repeat(100_000)
+    );
+    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+    packed.write_all(list.as_bytes()).unwrap();
+    let packed = packed.finish().unwrap();
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        packed.len()
+    );
+    let it = answered_with([head.as_bytes(), &packed].concat()).await;
+    let held = it.endpoint.inner.collections.now().pop().unwrap();
+    drop(it.endpoint.inner.writes.telling(&held.own, Kind::Write));
+    assert!(it.must_forward());
+    let headers = [("authorization", "Bearer root-token"), ("accept-encoding", "gzip")];
+    let mut asked = request(Method::GET, "endpoint.example", NODES);
+    for (name, value) in headers {
+        asked.headers_mut().insert(name, value.parse().unwrap());
+    }
+    let response = it.router().oneshot(asked).await.unwrap();
+    assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), packed);
+    let cached = async {
+        while it.must_forward() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), cached).await.unwrap();
 }
