@@ -45,7 +45,7 @@ impl Controlled {
     /// Who has listed or watched Projects.
     fn readers(&self) -> Vec<String> {
         let requests = self.server.requests().resource("projects").into_iter();
-        requests.map(|it| it.user.clone()).collect()
+        requests.map(|it| it.user).collect()
     }
 
     fn is_held(&self) -> bool {
