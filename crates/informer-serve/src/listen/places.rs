@@ -127,7 +127,7 @@ mod tests {
         (places.take(close.clone()).await, close)
     }
 
-    /// Whether a new connection gets a place, within a time that is longer than any pause.
+    /// A new connection gets no place within a time that is longer than any pause.
     async fn waits(places: &Places) {
         let taken = tokio::time::timeout(10 * GRACE, connect(places)).await;
         assert!(taken.is_err(), "nobody has left");
