@@ -65,9 +65,14 @@ pub(crate) struct Stored {
 impl Stored {
     pub(crate) fn of(resource: &Resource) -> Self {
         let Resource { group, plural, .. } = resource;
-        // Events are stored once for both of their groups.
-        let group = if group == "events.k8s.io" { "" } else { group };
-        Self { group: group.to_owned(), plural: plural.clone() }
+        let (group, plural) = match (group.as_str(), plural.as_str()) {
+            // Events are stored once for both of their groups.
+            ("events.k8s.io", plural) => ("", plural),
+            // A binding is written to its Pod.
+            ("", "bindings") => ("", "pods"),
+            stored => stored,
+        };
+        Self { group: group.to_owned(), plural: plural.to_owned() }
     }
 }
 

@@ -5,12 +5,14 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use http::header::CONTENT_TYPE;
+use informer::Resource;
+use k8s_serve::{ResourcePath, Route, Verb};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::forwarding::{forwarding, forwarding_to};
 use super::*;
-use crate::forward::Kind;
+use crate::forward::{Kind, telling};
 
 const NODES: &str = "/api/v1/nodes";
 
@@ -91,6 +93,33 @@ async fn a_dry_run_in_the_query_of_a_deletion_is_no_promise() {
         assert_eq!(answer.code, StatusCode::OK, "{}", answer.text);
         assert_eq!(it.must_forward(), counts, "{method} {path}");
     }
+}
+
+#[tokio::test]
+async fn bindings_are_writes_of_pods() {
+    let it = forwarding(Options::default()).await;
+    let told = |path: &str, plural: &str| {
+        let Route::Resource(path) = Route::parse(path) else { panic!("{path}") };
+        let resource = Resource {
+            group: path.group.clone(),
+            version: path.version.clone(),
+            plural: plural.to_owned(),
+            kind: "Binding".to_owned(),
+            namespaced: true,
+        };
+        let path: &ResourcePath = &path;
+        drop(telling(
+            &it.endpoint.inner.writes,
+            &resource,
+            path,
+            (&Method::POST, Verb::Create, ""),
+        ));
+    };
+    it.names("/api/v1/pods").await;
+    told("/apis/example.com/v1/namespaces/shop/bindings", "bindings");
+    assert!(!it.must_forward(), "they are others");
+    told("/api/v1/namespaces/shop/bindings", "bindings");
+    assert!(it.must_forward());
 }
 
 #[tokio::test]
