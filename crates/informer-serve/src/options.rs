@@ -55,7 +55,7 @@ pub struct Options {
     /// How many connections are served at a time. Default: 4096.
     pub max_connections: usize,
     /// How many requests are forwarded at a time, a quarter of them for one user, not counting
-    /// watches and upgraded connections. More are refused with 429. Default: 400.
+    /// watches and connections that were upgraded. More are refused with 429. Default: 400.
     pub max_forwarded: usize,
     /// How many requests that last one user may have open where access is controlled: watches, logs
     /// that are followed, exec, attach and port-forward. More are refused with 429. Default: 1000.

@@ -200,6 +200,29 @@ async fn no_more_requests_are_in_flight_than_allowed_but_for_those_that_last() {
 }
 
 #[tokio::test]
+async fn an_upgrade_lasts_only_once_the_api_server_has_agreed() {
+    let (listener, url) = raw().await;
+    let forwarder = forwarder(&url, 1);
+    let token = "t".into();
+    let mut get = plain(Method::GET, "/api/v1/pods", Body::empty());
+    // Of a connection that is never upgraded.
+    get.request.extensions_mut().insert(hyper::upgrade::on(Request::new(())));
+    get.request.headers_mut().insert("connection", "Upgrade".parse().unwrap());
+    get.request.headers_mut().insert("upgrade", "anything".parse().unwrap());
+    let server = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        read_head(&mut stream).await;
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n").await.unwrap();
+        stream
+    };
+    let (_stream, answer) = tokio::join!(server, forwarder.forward(get, &token));
+    let answer = answer.unwrap();
+    assert!(forwarder.begin(false, false, "joe").is_none(), "it has a place like any other");
+    drop(answer);
+    assert!(forwarder.begin(false, false, "joe").is_some());
+}
+
+#[tokio::test]
 async fn one_user_has_no_more_than_a_quarter_of_all_requests_in_flight() {
     let (_listener, url) = raw().await;
     let forwarder = forwarder(&url, 8);
@@ -239,6 +262,7 @@ async fn upgraded_connections_are_joined() {
     let forwarder = std::sync::Arc::new(forwarder(&url, 1));
     let lasting = std::sync::Arc::new(PerUser::new(1));
     let counted = std::sync::Arc::clone(&lasting);
+    let places = std::sync::Arc::clone(&forwarder);
     let router = Router::new().fallback(move |mut request: axum::extract::Request| {
         let forwarder = std::sync::Arc::clone(&forwarder);
         request.extensions_mut().insert(lasting.open("jane").unwrap());
@@ -277,6 +301,7 @@ async fn upgraded_connections_are_joined() {
     let head = read_head(&mut caller).await;
     assert!(head.starts_with("http/1.1 101 ") && head.contains("upgrade: spdy/3.1"), "{head}");
     assert!(counted.open("jane").is_err(), "it counts while it is open");
+    assert!(places.begin(false, false, "jane").is_some(), "it has no place of others");
     caller.write_all(b"hello").await.unwrap();
     let mut echo = Vec::new();
     caller.read_to_end(&mut echo).await.unwrap();

@@ -93,7 +93,7 @@ pub(crate) struct Forward {
 /// Counted for as long as it lives.
 pub(super) struct InFlight {
     gauge: Gauge<i64, AtomicI64>,
-    _place: Option<(OwnedSemaphorePermit, OfUser)>,
+    place: Option<(OwnedSemaphorePermit, OfUser)>,
 }
 
 impl Upstream {
@@ -185,7 +185,6 @@ impl Forwarder {
             ));
         };
         let protocol = upgrade::requested(request.headers()).cloned();
-        let is_long = is_long || protocol.is_some();
         let Some(in_flight) = self.begin(is_long, protocol.is_some(), &user) else {
             self.counted.refused.inc();
             let message =
@@ -206,13 +205,14 @@ impl Forwarder {
             Err(refusal) => return refuse(refusal),
         };
         let exchanged = exchange(upstream, request, is_long, (telling, in_flight)).await;
-        let Answered { answer, telling, in_flight } = match exchanged {
+        let Answered { answer, telling, mut in_flight } = match exchanged {
             Ok(answered) => answered,
             Err(Unanswered { refusal, was_not_sent: true }) => return Err(refusal),
             Err(Unanswered { refusal, was_not_sent: false }) => return Err(lost(&method, refusal)),
         };
         if let (StatusCode::SWITCHING_PROTOCOLS, Some(caller)) = (answer.status(), upgraded) {
             let stop = self.stop.clone();
+            in_flight.lasts();
             return Ok(upgrade::join(caller, answer, stop, (slot, lasting, in_flight)));
         }
         let (parts, body) = answer.into_parts();
@@ -235,7 +235,14 @@ impl Forwarder {
         let Counted { in_flight, upgraded, .. } = &self.counted;
         let gauge = if is_upgrade { upgraded } else { in_flight }.clone();
         gauge.inc();
-        Some(InFlight { gauge, _place: place })
+        Some(InFlight { gauge, place })
+    }
+}
+
+impl InFlight {
+    /// Leaves its place to others.
+    fn lasts(&mut self) {
+        self.place = None;
     }
 }
 
