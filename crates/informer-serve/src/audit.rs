@@ -174,7 +174,7 @@ impl Audited {
             event["userAgent"] = shortened(agent).into();
         }
         if let Some(address) = self.address {
-            event["sourceIPs"] = json!([address.ip().to_string()]);
+            event["sourceIPs"] = json!([address.ip().to_canonical().to_string()]);
         }
         event
     }
@@ -223,7 +223,8 @@ mod tests {
         let request = Request::get(path).header(USER_AGENT, "kubectl/v1");
         let request = request.header("authorization", "Bearer hunter2");
         let mut request = request.body(Body::empty()).unwrap();
-        let address = RemoteAddress("10.0.0.7:1234".parse().unwrap());
+        // As a listener for both families sees it.
+        let address = RemoteAddress("[::ffff:10.0.0.7]:1234".parse().unwrap());
         request.extensions_mut().insert(address);
         Audited::of(&mut request)
     }

@@ -12,6 +12,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::DemoArgs;
+use crate::bind::bind;
 use crate::io::Io;
 use crate::line::LineFormat;
 use crate::resolve;
@@ -55,9 +56,7 @@ pub(crate) async fn demo(args: &DemoArgs, io: &Io) -> anyhow::Result<()> {
 /// The port that the documentation names, or any other if it is taken.
 async fn listen(asked: Option<SocketAddr>) -> anyhow::Result<TcpListener> {
     if let Some(address) = asked {
-        return TcpListener::bind(address).await.with_context(|| {
-            format!("cannot listen on {address}; choose another address with --addr")
-        });
+        return bind(address);
     }
     match TcpListener::bind((Ipv4Addr::LOCALHOST, PORT)).await {
         Ok(listener) => Ok(listener),

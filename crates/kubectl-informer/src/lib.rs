@@ -34,6 +34,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod bind;
 mod completion;
 mod config;
 pub mod connect;

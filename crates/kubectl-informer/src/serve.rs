@@ -1,10 +1,12 @@
 //! `serve`: the endpoint.
 
+use std::net::SocketAddr;
+
 use anyhow::Context;
 use informer_serve::{Endpoint, Options, Tls, Upstream, is_exposed};
-use tokio::net::TcpListener;
 
 use crate::args::{ManagedFields, ServeArgs};
+use crate::bind::bind;
 use crate::connect::ConnectionArgs;
 use crate::io::Io;
 use crate::resolve;
@@ -38,9 +40,7 @@ pub(crate) async fn serve(
         }
         _ => None,
     };
-    let listener = TcpListener::bind(args.addr).await.with_context(|| {
-        format!("cannot listen on {}; choose another address with --addr", args.addr)
-    })?;
+    let listener = bind(args.addr)?;
     let address = listener.local_addr()?;
     match (is_exposed(address.ip()), &tls) {
         (true, _) if args.unprotected_api => io.say(format_args!(
@@ -86,15 +86,12 @@ pub(crate) async fn serve(
             endpoint.with_audit_log(log)
         }
     };
-    let url = &connection.url;
-    let (scheme, trust, page) = match tls {
-        Some(_) => ("https", " --certificate-authority FILE", "/pods"),
-        None => ("http", "", "/ in a browser"),
-    };
-    io.print(format!(
-        "serving {url} on {scheme}://{address}; try kubectl --server {scheme}://{address}{trust} get pods, or {scheme}://{address}{page}\n"
-    ))
-    .await?;
+    let said = introduction(&connection.url, address, tls.is_some());
+    // Standard output is for what was asked for: the audit log, if it goes there.
+    match args.audit_log.as_ref().is_some_and(|it| it.as_os_str() == "-") {
+        true => io.say(said),
+        false => io.print(said + "\n").await?,
+    }
     let (end, lasting) = (io.clone(), args.lasting);
     let stop = async move { end.end(lasting).await };
     match tls {
@@ -102,4 +99,22 @@ pub(crate) async fn serve(
         None => endpoint.serve(listener, stop).await,
     }
     Ok(())
+}
+
+fn introduction(url: &str, address: SocketAddr, has_tls: bool) -> String {
+    let (scheme, trust, page) = match has_tls {
+        true => ("https", " --certificate-authority FILE", "/pods"),
+        false => ("http", "", "/ in a browser"),
+    };
+    // No certificate is for every address, and no client connects to them.
+    let (host, names) = match address.ip().is_unspecified() {
+        true if has_tls => {
+            (format!("HOST:{}", address.port()), ", where HOST is a name in the certificate")
+        }
+        true => (format!("HOST:{}", address.port()), ", where HOST is a name of this machine"),
+        false => (address.to_string(), ""),
+    };
+    format!(
+        "serving {url} on {scheme}://{address}; try kubectl --server {scheme}://{host}{trust} get pods, or {scheme}://{host}{page}{names}"
+    )
 }

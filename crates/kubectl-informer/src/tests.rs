@@ -350,6 +350,19 @@ async fn serve_says_where_and_ends_when_told() {
 }
 
 #[tokio::test]
+async fn serve_names_no_address_that_clients_cannot_use() {
+    let it = Setup::new().await;
+    let serving = it.start("serve --addr [::]:0 --unprotected-api --for 10m --audit-log -");
+    // Lines for people are none of the audit log.
+    let text = it.err.until(|text| text.contains("serving ")).await;
+    let (_, hint) = text.split_once("try kubectl --server ").unwrap();
+    assert!(hint.starts_with("http://HOST:") && hint.contains("HOST is a name"), "{text}");
+    assert!(!hint.contains("[::]") && it.out.text().is_empty(), "{text}");
+    it.io.stop.cancel();
+    serving.await.unwrap().unwrap();
+}
+
+#[tokio::test]
 async fn the_demo_shows_everything_and_ends_by_itself() {
     let it = Setup::new().await;
     let demo = it.start("demo --addr 127.0.0.1:0 --resync 1s");
