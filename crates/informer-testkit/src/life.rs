@@ -233,6 +233,7 @@ impl Life {
             "conditions": [{"type": "Ready", "status": "True"}],
             "containerStatuses": [{
                 "name": "main", "ready": true, "restartCount": restarts, "image": "", "imageID": "",
+                "state": {"running": {}},
             }],
         }});
         let happening = happened(What::Changed, PODS, app.namespace, name);
@@ -336,6 +337,7 @@ fn deployment(namespace: &str, name: &str, replicas: usize, labels: &Value) -> V
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Object;
 
     #[test]
     fn the_same_seed_leads_the_same_life() {
@@ -362,6 +364,20 @@ mod tests {
         }
         assert!(cluster.get("deploy", "kube-system", "coredns").is_some());
         assert!(cluster.count("pods") <= 5 * 4, "it does not grow without bound");
+    }
+
+    #[test]
+    fn pods_that_are_ready_run() {
+        let cluster = Cluster::new();
+        let mut life = Life::new(&cluster, 3);
+        (0..100).for_each(|_| drop(life.step().unwrap()));
+        let pods = cluster.list("pods");
+        let read = |it: &Object| serde_json::from_slice::<Value>(it.json()).unwrap();
+        let pods = pods.iter().map(read).collect::<Vec<_>>();
+        let of = |path: &str| pods.iter().filter(|it| it.pointer(path).is_some()).count();
+        let ready = of("/status/containerStatuses/0/ready");
+        assert_ne!(ready, 0);
+        assert_eq!(ready, of("/status/containerStatuses/0/state/running"));
     }
 
     #[test]
