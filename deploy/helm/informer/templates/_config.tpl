@@ -12,7 +12,7 @@
   "apiVersion" "serve.informer/v1alpha1"
   "kind" "ServeConfiguration"
   "allow" ($allow | uniq)
-  "addr" (printf "0.0.0.0:%v" .Values.port)
+  "addr" (printf "[::]:%v" .Values.port)
   "tlsCertFile" "/etc/informer/tls/tls.crt"
   "tlsPrivateKeyFile" "/etc/informer/tls/tls.key"
   "shutdownSpread" (printf "%vs" .Values.shutdown.spreadSeconds)
