@@ -11,7 +11,7 @@ use crate::helm::{Case, Helm, chart, object, objects};
 const BASE: &str = "{image: {repository: kubectl-informer}, tls: {existingSecret: t}";
 
 /// What is added to the base, and what must be said of it.
-const REFUSED: [(&str, &[&str]); 33] = [
+const REFUSED: [(&str, &[&str]); 46] = [
     ("replicas: 0", &["/replicas", "minimum: got 0, want 1"]),
     ("replicas: -1, podDisruptionBudget: {enabled: false}", &["/replicas"]),
     ("replicas: two", &["/replicas", "want integer"]),
@@ -43,6 +43,10 @@ const REFUSED: [(&str, &[&str]); 33] = [
     ("cache: {resources: []}", &["/cache"]),
     ("cache: {resources: [{group: \"\", resource: \"*\"}]}", &["/cache/resources/0/resource"]),
     ("cache: {resources: [{group: \"*\", resource: pods}]}", &["/cache/resources/0/group"]),
+    (
+        "cache: {resources: [{group: core, resource: pods}]}",
+        &["the group of pods is \"\": \"core\" is none"],
+    ),
     ("cache: {resources: [{resource: pods}]}", &["/cache/resources/0", "group"]),
     (
         "cache: {everything: true, onDemand: [{group: \"\", resource: events}]}",
@@ -50,6 +54,24 @@ const REFUSED: [(&str, &[&str]); 33] = [
     ),
     ("networkPolicy: {enabled: true, from: []}", &["/networkPolicy/from"]),
     ("metrics: {readers: [{kind: ServiceAccount, name: prometheus}]}", &["namespace"]),
+    ("networkPolicy: {apiServer: {cidrs: [10.0.0.1/99]}}", &["/networkPolicy/apiServer/cidrs/0"]),
+    ("networkPolicy: {apiServer: {cidrs: [10.0.0.256/9]}}", &["/networkPolicy/apiServer/cidrs/0"]),
+    ("networkPolicy: {apiServer: {cidrs: ['fd00::/129']}}", &["/networkPolicy/apiServer/cidrs/0"]),
+    (
+        "networkPolicy: {from: [{ipBlock: {cidr: 10.0.0.0/33}}]}",
+        &["/networkPolicy/from/0/ipBlock/cidr"],
+    ),
+    ("networkPolicy: {dns: [{ipBlock: {}}]}", &["/networkPolicy/dns/0/ipBlock", "cidr"]),
+    ("labels: {app.kubernetes.io/name: x}", &["/labels/app.kubernetes.io~1name"]),
+    ("labels: {helm.sh/chart: x}", &["/labels/helm.sh~1chart"]),
+    ("podLabels: {app.kubernetes.io/instance: x}", &["/podLabels/app.kubernetes.io~1instance"]),
+    ("annotations: {checksum/config: x}", &["/annotations/checksum~1config"]),
+    ("podAnnotations: {checksum/config: x}", &["/podAnnotations/checksum~1config"]),
+    (
+        "metrics: {serviceMonitor: {labels: {app.kubernetes.io/name: x}}}",
+        &["/metrics/serviceMonitor/labels/app.kubernetes.io~1name"],
+    ),
+    ("statusPage: {readers: [{kind: User, name: jane, apiGroup: x}]}", &["/readers/0/apiGroup"]),
     ("serviceAccount: {create: false}", &["/serviceAccount/name"]),
     ("port: 443", &["/port", "minimum"]),
     ("verbosity: 4", &["/verbosity"]),

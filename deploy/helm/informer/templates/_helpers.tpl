@@ -51,6 +51,12 @@ annotations:
 {{- end }}
 {{- end }}
 
+{{- /* A subject of a binding, with the group that users and groups have. */ -}}
+{{- define "informer.subject" -}}
+{{- $group := ternary (dict) (dict "apiGroup" "rbac.authorization.k8s.io") (eq .kind "ServiceAccount") -}}
+{{- toYaml (merge (dict) . $group) -}}
+{{- end }}
+
 {{- define "informer.image" -}}
 {{- with .Values.image -}}
 {{- if .digest -}}

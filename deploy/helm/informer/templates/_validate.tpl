@@ -14,6 +14,11 @@
 {{- fail (printf "podDisruptionBudget.minAvailable (%v)%s must be less than replicas (%v), or no node can be drained" .minAvailable $rounded $replicas) -}}
 {{- end -}}
 {{- end -}}
+{{- range concat .Values.cache.resources .Values.cache.onDemand -}}
+{{- if eq .group "core" -}}
+{{- fail (printf "cache: the group of %s is \"\": \"core\" is none" .resource) -}}
+{{- end -}}
+{{- end -}}
 {{- $limit := dig "limits" "memory" "" .Values.resources -}}
 {{- $held := .Values.config.maxMemory | default "1Gi" -}}
 {{- if kindIs "float64" $held }}{{ $held = int64 $held }}{{ end -}}
