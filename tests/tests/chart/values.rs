@@ -11,7 +11,7 @@ use crate::helm::{Case, Helm, chart, object, objects};
 const BASE: &str = "{image: {repository: kubectl-informer}, tls: {existingSecret: t}";
 
 /// What is added to the base, and what must be said of it.
-const REFUSED: [(&str, &[&str]); 46] = [
+const REFUSED: [(&str, &[&str]); 49] = [
     ("replicas: 0", &["/replicas", "minimum: got 0, want 1"]),
     ("replicas: -1, podDisruptionBudget: {enabled: false}", &["/replicas"]),
     ("replicas: two", &["/replicas", "want integer"]),
@@ -73,6 +73,9 @@ const REFUSED: [(&str, &[&str]); 46] = [
     ),
     ("statusPage: {readers: [{kind: User, name: jane, apiGroup: x}]}", &["/readers/0/apiGroup"]),
     ("serviceAccount: {create: false}", &["/serviceAccount/name"]),
+    ("service: {externalTrafficPolicy: Local}", &["/service", "externalTrafficPolicy"]),
+    ("service: {type: LoadBalancer, externalTrafficPolicy: Some}", &["/externalTrafficPolicy"]),
+    ("runAsUser: 0", &["/runAsUser", "minimum"]),
     ("port: 443", &["/port", "minimum"]),
     ("verbosity: 4", &["/verbosity"]),
     ("replicaCount: 3", &["'replicaCount' not allowed"]),
