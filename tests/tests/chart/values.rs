@@ -11,9 +11,8 @@ use crate::helm::{Case, Helm, chart, object, objects};
 const BASE: &str = "{image: {repository: kubectl-informer}, tls: {existingSecret: t}";
 
 /// What is added to the base, and what must be said of it.
-const REFUSED: [(&str, &[&str]); 49] = [
-    ("replicas: 0", &["/replicas", "minimum: got 0, want 1"]),
-    ("replicas: -1, podDisruptionBudget: {enabled: false}", &["/replicas"]),
+const REFUSED: [(&str, &[&str]); 51] = [
+    ("replicas: -1", &["/replicas", "minimum: got -1, want 0"]),
     ("replicas: two", &["/replicas", "want integer"]),
     ("podDisruptionBudget: {minAvailable: 2}", &["minAvailable (2)", "replicas (2)"]),
     ("podDisruptionBudget: {minAvailable: 51%}", &["minAvailable (51%), rounded up to 2", "(2)"]),
@@ -77,6 +76,9 @@ const REFUSED: [(&str, &[&str]); 49] = [
     ("service: {type: LoadBalancer, externalTrafficPolicy: Some}", &["/externalTrafficPolicy"]),
     ("runAsUser: 0", &["/runAsUser", "minimum"]),
     ("port: 443", &["/port", "minimum"]),
+    ("resources: null", &["missing property 'resources'"]),
+    ("config: null", &["missing property 'config'"]),
+    ("podLabels: null", &["missing property 'podLabels'"]),
     ("verbosity: 4", &["/verbosity"]),
     ("replicaCount: 3", &["'replicaCount' not allowed"]),
 ];

@@ -10,7 +10,7 @@
 {{- $least = div (add (mul $least $replicas) 99) 100 | int -}}
 {{- $rounded = printf ", rounded up to %d," $least -}}
 {{- end -}}
-{{- if and .enabled .minAvailable (ge $least $replicas) -}}
+{{- if and .enabled .minAvailable $replicas (ge $least $replicas) -}}
 {{- fail (printf "podDisruptionBudget.minAvailable (%v)%s must be less than replicas (%v), or no node can be drained" .minAvailable $rounded $replicas) -}}
 {{- end -}}
 {{- end -}}
