@@ -167,8 +167,9 @@ pub struct ServeArgs {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8888")]
     pub addr: SocketAddr,
     /// The resources that are read with your account, and may be held: names as for watch, or * for
-    /// all but Secrets. With --tls-cert-file all others are passed on with the caller's token, and
-    /// the caller gets what the API server allows; without it they are answered 403.
+    /// all but Secrets and what extension API servers serve. With --tls-cert-file all others are
+    /// passed on with the caller's token, and the caller gets what the API server allows; without
+    /// it they are answered 403.
     #[arg(long, value_name = "RESOURCES", value_delimiter = ',', default_value = "*")]
     pub allow: Vec<String>,
     /// Host names by which this may be addressed, and whose pages may ask, besides loopback ones.
