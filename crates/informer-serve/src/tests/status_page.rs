@@ -148,7 +148,7 @@ async fn modules_import_each_other_by_relative_names() {
     let mut imported = BTreeSet::from(["page/main.js".to_owned()]);
     let scripts = || PARTS.into_iter().filter(|(name, ..)| name.ends_with(".js"));
     for (name, _, text) in scripts() {
-        for line in text.lines().filter(|it| it.starts_with("import ")) {
+        for line in text.lines().filter(|it| it.contains(" from '")) {
             let from = line.split("from '").nth(1).and_then(|it| it.strip_suffix("';"));
             let of = from.and_then(|it| it.strip_prefix("./"));
             imported.insert(format!("page/{}", of.unwrap_or_else(|| panic!("{name}: {line}"))));

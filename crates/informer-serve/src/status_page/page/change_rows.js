@@ -39,13 +39,13 @@ export function moreRow(more, inline) {
   return el('div', attributes, ...blank(inline), aside(`and ${number(more)} more`));
 }
 
-// A change with all its fields.
-export function changeOf(it) {
+// A change with all its fields; `isFresh`, if it happened just now.
+export function changeOf(it, isFresh) {
   const fields = it.diff.changes;
   const asides = [];
   if (it.diff.more) asides.push(`${number(it.diff.more)} more changes`);
   if (it.quiet) asides.push('noise only: versions, heartbeats and the like');
-  return el('div', { class: `change${it.past ? '' : ' fresh'}` },
+  return el('div', { class: `change${isFresh ? ' fresh' : ''}` },
     el('p', {}, timeOf(it.time), el('span', { class: `verb ${it.verb}`, text: it.verb }),
       aside(`version ${it.version}`)),
     ...fields.map((field) => el('div', { class: 'field' }, pathOf(field), valuesOf(field))),

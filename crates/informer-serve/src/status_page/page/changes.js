@@ -5,7 +5,7 @@ import { held } from './collections.js';
 import { entryRow, moreRow, partRow, textOf } from './change_rows.js';
 import { redraw, toTop } from './list.js';
 import { filters, narrow, state } from './state.js';
-import { follow } from './streams.js';
+import { follow, sayChanged } from './streams.js';
 import { by, counted, number } from './text.js';
 
 // The most changes that are kept; older ones go.
@@ -33,15 +33,19 @@ export const takeKinds = (hello) => hello.resources.forEach((it) => kinds.set(it
 
 export const changesView = { label: 'Changes', keepsPlace: true, rows, empty };
 
-// Begins anew, with what the filters select.
-export function openChanges() {
-  if (stop) stop();
+// Forgets the changes: the filters select others.
+export function forgetChanges() {
+  closeChanges();
   changes.all = [];
   changes.versions.clear();
   frozen = null;
   waiting = 0;
   state.picked = null;
   redraw(true);
+}
+// Reads on from where the stream was closed, or begins anew.
+export function openChanges() {
+  if (stop) return;
   stop = follow('changes', path, (batch) => {
     batch.forEach(take);
     const excess = changes.all.length - MAX_CHANGES;
@@ -49,6 +53,14 @@ export function openChanges() {
     redraw(true);
   });
 }
+// The changes stay, without those that follow.
+export function closeChanges() {
+  if (stop) stop();
+  stop = null;
+  problem('changes');
+}
+// Whether changes of a resource come, as far as the filters select them.
+export const followsChanges = (it) => stop !== null && changes.versions.has(it.id);
 
 export function setPaused(isPaused) {
   changes.isPaused = isPaused;
@@ -84,7 +96,11 @@ function path() {
   if (filters.namespace) query.append('namespace', filters.namespace);
   if (filters.labels) query.append('labelSelector', filters.labels);
   for (const [id, version] of changes.versions) query.append('after', `${id}@${version}`);
-  if (!changes.versions.size) query.append('last', PAST);
+  if (!changes.versions.size) {
+    // What came before the first versions comes again.
+    changes.all = [];
+    query.append('last', PAST);
+  }
   return `ui/changes?${query}`;
 }
 
@@ -93,6 +109,7 @@ function take(line) {
     case 'change':
     case 'gap':
       changes.all.push(prepared(line));
+      if (line.type === 'change') sayChanged(line.resource, line);
       if (changes.isPaused && !line.past) waiting += 1;
       break;
     case 'at':
@@ -136,9 +153,8 @@ function rows() {
 }
 
 function empty() {
-  if (problems.has('changes')) {
-    return ['No changes can be followed', problems.get('changes').message];
-  }
+  // The notice says why.
+  if (problems.has('changes')) return ['No changes can be followed', ''];
   if (changes.all.length && state.text) return ['No change fits', 'Esc clears the text.'];
   if (changes.all.length && !state.noise) {
     const text = 'Only noise so far: heartbeats, versions. Press n to see it.';

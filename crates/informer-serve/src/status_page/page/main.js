@@ -3,9 +3,11 @@
 // The other modules know nothing of this one. Each begins with what it is for:
 // text ← state ← connection ← streams ← collections, list ← changes, objects ← detail ← main.
 
-import { changes, changesView, openChanges, setPaused } from './changes.js';
+import {
+  changes, changesView, closeChanges, forgetChanges, openChanges, setPaused,
+} from './changes.js';
 import { pollCollections } from './collections.js';
-import { onProblem, problem } from './connection.js';
+import { onProblem } from './connection.js';
 import { closeDetail, isOpen, open, otherTab, showTab } from './detail.js';
 import { focusList, onOpen, pick, redraw, remake, showView, toTop } from './list.js';
 import { closeObjects, objectsView, openObjects, resizeObjects } from './objects.js';
@@ -28,8 +30,19 @@ function show(view) {
   by('pause').hidden = isObjects;
   by('noise').parentElement.hidden = isObjects;
   showView(isObjects ? objectsView : changesView);
-  if (isObjects) openObjects(); else closeObjects();
+  openShown();
   remember();
+}
+
+// Opens the stream of what is shown, and closes the other one: a browser has few connections.
+function openShown() {
+  if (state.view === 'objects') {
+    closeChanges();
+    openObjects();
+  } else {
+    closeObjects();
+    openChanges();
+  }
 }
 
 // Selects a kind in the table of collections; '' for all.
@@ -50,11 +63,10 @@ function applyFilters() {
   const now = Object.fromEntries(keys.map((key) => [key, by(key).value.trim()]));
   if (keys.every((key) => now[key] === filters[key])) return;
   Object.assign(filters, now);
-  problem('changes');
   // What was frozen does not fit any more.
   if (changes.isPaused) setPaused(false);
-  openChanges();
-  if (state.view === 'objects') openObjects();
+  forgetChanges();
+  openShown();
   remember();
 }
 function applyText(text) {
@@ -176,5 +188,4 @@ narrow.addEventListener('change', () => {
 onOpen(open);
 onProblem(() => redraw(false));
 recall();
-openChanges();
 pollCollections(choose);

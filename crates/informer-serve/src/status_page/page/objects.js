@@ -4,7 +4,7 @@ import { held, isChosen } from './collections.js';
 import { Refused, adviceOn, ask, pause, problem } from './connection.js';
 import { redraw, remake } from './list.js';
 import { filters, narrow, state } from './state.js';
-import { follow, lines } from './streams.js';
+import { follow, lines, sayChanged } from './streams.js';
 import { aside, bdi, by, counted, el, full, plain, span } from './text.js';
 
 const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json';
@@ -33,12 +33,18 @@ let sorted = [];
 // Whether there is more or less to sort, or the head is another one.
 let isDirty = false;
 let isLoading = false;
+let isWatched = false;
 let failed = '';
 let stop = null;
 
 // Begins anew, with what the filters select.
 export function openObjects() {
   closeObjects();
+  failed = '';
+  begin();
+}
+function begin() {
+  if (stop) stop();
   if (!filters.kind) { redraw(true); return; }
   const stopping = new AbortController();
   stop = () => stopping.abort();
@@ -48,13 +54,14 @@ export function openObjects() {
   sorted = [];
   isDirty = true;
   isLoading = true;
-  failed = '';
+  isWatched = false;
   redraw(true);
   const { signal } = stopping;
   load(signal).catch((error) => {
     if (signal.aborted) return;
     isLoading = false;
     failed = adviceOn(error);
+    problem('objects', failed);
     redraw(true);
     openAgain(FAILED_AGAIN, signal);
   });
@@ -62,8 +69,11 @@ export function openObjects() {
 export function closeObjects() {
   if (stop) stop();
   stop = null;
+  isWatched = false;
   problem('objects');
 }
+// Whether a resource is the one that is watched, as far as the filters select its objects.
+export const watches = (it) => isWatched && resource.id === it.id;
 // The width has changed.
 export function resizeObjects() {
   isDirty = true;
@@ -108,6 +118,8 @@ async function load(signal) {
     redraw(true);
   } while (next);
   isLoading = false;
+  failed = '';
+  problem('objects');
   redraw(true);
   watch(`${base}?watch=1&allowWatchBookmarks=true&timeoutSeconds=${LIFETIME}${labels}`, version,
     headers, signal);
@@ -117,28 +129,36 @@ function watch(base, listed, headers, signal) {
   let version = listed;
   // Listed again, though never at once. Without the right to watch, what was listed stays.
   const again = () => {
+    isWatched = false;
     end();
     openAgain(EXPIRED_AGAIN, signal);
   };
-  const refused = (error) => { if (error.status === 410) again(); else end(); };
+  const refused = (error) => {
+    if (error.status === 410) { again(); return; }
+    isWatched = false;
+    end();
+  };
   const take = (batch) => {
     for (const event of batch) {
       if (event.type === 'ERROR') { again(); return; }
       takeColumns(event.object.columnDefinitions);
       for (const row of event.object.rows || []) {
         version = row.object.metadata.resourceVersion;
-        if (event.type === 'DELETED') remove(row); else if (event.type !== 'BOOKMARK') put(row);
+        if (event.type === 'BOOKMARK') continue;
+        if (event.type === 'DELETED') remove(row); else put(row);
+        sayChanged(resource.id, row.object.metadata);
       }
     }
     redraw(true);
   };
   const path = () => `${base}&resourceVersion=${version}`;
+  isWatched = true;
   const end = follow('objects', path, take, { headers, silence: SILENCE, refused });
   signal.addEventListener('abort', end);
 }
 
 function openAgain(time, signal) {
-  pause(time, signal).then(() => { if (!signal.aborted) openObjects(); });
+  pause(time, signal).then(() => { if (!signal.aborted) begin(); });
 }
 
 function takeColumns(definitions) {
@@ -251,7 +271,8 @@ function empty() {
     const text = 'Choose a collection above, or fill in a kind: pods, deploy, a custom resource.';
     return ['Which objects?', text];
   }
+  // The notice says why.
+  if (failed) return ['These objects cannot be listed', ''];
   if (isLoading) return ['Listing…', ''];
-  if (failed) return ['These objects cannot be listed', failed];
   return ['No such objects', 'None fits the namespace, labels and text. Esc clears the text.'];
 }

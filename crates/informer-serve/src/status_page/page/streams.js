@@ -16,6 +16,12 @@ const LASTING = [400, 403, 404, 410];
 // to a stream that has gone on.
 const REST = 10000;
 
+// Calls back with each object of which a stream brings a change: the id of its resource, its
+// namespace and its name.
+let changed = () => {};
+export const onChanged = (callback) => { changed = callback; };
+export const sayChanged = (resource, of) => changed(resource, of.namespace || '', of.name);
+
 // The lines of an answer, in the batches in which they come.
 export async function* lines(response) {
   const reader = response.body.getReader();
