@@ -42,12 +42,13 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// What the page loads, below `/ui/`: name, content type, text. Modules import each other by
 /// relative names, so that they are found below any prefix.
-pub(crate) const PARTS: [(&str, &str, &str); 13] = [
+pub(crate) const PARTS: [(&str, &str, &str); 14] = [
     ("style.css", STYLE, include_str!("status_page/style.css")),
     ("page/main.js", SCRIPT, include_str!("status_page/page/main.js")),
     ("page/text.js", SCRIPT, include_str!("status_page/page/text.js")),
     ("page/state.js", SCRIPT, include_str!("status_page/page/state.js")),
     ("page/connection.js", SCRIPT, include_str!("status_page/page/connection.js")),
+    ("page/discovery.js", SCRIPT, include_str!("status_page/page/discovery.js")),
     ("page/streams.js", SCRIPT, include_str!("status_page/page/streams.js")),
     ("page/collections.js", SCRIPT, include_str!("status_page/page/collections.js")),
     ("page/list.js", SCRIPT, include_str!("status_page/page/list.js")),

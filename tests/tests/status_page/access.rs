@@ -43,8 +43,17 @@ async fn through_kubectl_proxy_it_shows_what_the_user_may_see_and_no_more() -> a
     page.fill("kind", "configmaps").await?;
     page.until(&shows("cannot watch resource")).await?;
 
-    // In the own namespace they may.
+    // In the own namespace they may. What is not held is listed nevertheless, by its short name.
     page.fill("namespace", "default").await?;
+    page.fill("kind", "sa").await?;
+    page.until(&shows("does not hold sa")).await?;
+    page.press("o").await?;
+    page.until(
+        "[...document.querySelectorAll('#list .object bdi')].some((it) => it.textContent === 'reader')",
+    )
+    .await?;
+    page.press("o").await?;
+    page.fill("kind", "configmaps").await?;
     page.until("document.querySelector('#notice').hidden && changes.versions.size > 0").await?;
     for (namespace, value) in [("kube-system", "theirs"), ("default", "mine")] {
         let path = format!("/api/v1/namespaces/{namespace}/configmaps/watched");
@@ -69,8 +78,12 @@ async fn through_kubectl_proxy_it_shows_what_the_user_may_see_and_no_more() -> a
     // Secrets may not be read, whoever asks.
     page.fill("kind", "secrets").await?;
     page.until("!document.querySelector('#notice').hidden").await?;
+    // A proxy without an endpoint answers 500.
+    served.stop().await?;
+    page.until(&shows("The endpoint does not answer")).await?;
+    page.until(&shows("not connected")).await?;
     proxy.child.kill().await?;
-    served.stop().await
+    Ok(())
 }
 
 /// `kubectl proxy` before the endpoint, with a token.
@@ -108,7 +121,7 @@ async fn grant(admin: &Client) -> anyhow::Result<String> {
     let group = "rbac.authorization.k8s.io";
     let core = "/api/v1/namespaces/default";
     let page = json!({"metadata": {"name": "page"}, "rules": [{"nonResourceURLs": ["/"], "verbs": ["get"]}]});
-    let read = json!({"metadata": {"name": "read"}, "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch"]}]});
+    let read = json!({"metadata": {"name": "read"}, "rules": [{"apiGroups": [""], "resources": ["configmaps", "serviceaccounts"], "verbs": ["get", "list", "watch"]}]});
     let may = |kind: &str, name: &str| json!({"metadata": {"name": name}, "roleRef": {"apiGroup": group, "kind": kind, "name": name}, "subjects": [account]});
     for (path, body) in [
         (format!("{core}/serviceaccounts"), json!({"metadata": {"name": "reader"}})),

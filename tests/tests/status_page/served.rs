@@ -32,12 +32,14 @@ impl Served {
         Ok(Self { scheme: "http", port, stop, serving })
     }
 
-    /// Over TLS, with access control.
+    /// Over TLS, with access control. It holds nothing but what it holds from the start.
     pub(crate) async fn start_tls(config: &Config, tls: Tls) -> anyhow::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let port = listener.local_addr()?.port();
         let client = Client::try_from(config.clone())?;
-        let endpoint = Endpoint::new(client, options()).with_upstream(Upstream::of(config)?);
+        let options = options();
+        let options = Options { allow: options.cache.clone(), ..options };
+        let endpoint = Endpoint::new(client, options).with_upstream(Upstream::of(config)?);
         let stop = CancellationToken::new();
         let stopped = stop.clone().cancelled_owned();
         let serving = tokio::spawn(async move { endpoint.serve_tls(listener, tls, stopped).await });

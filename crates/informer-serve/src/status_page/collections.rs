@@ -1,6 +1,7 @@
 //! Figures of the held collections that the caller may list.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
@@ -10,6 +11,7 @@ use informer::source::{Failure, FailureKind};
 use informer::{RecentError, Resource};
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use super::query::of_list;
 use crate::access::{Asker, Attributes};
@@ -17,6 +19,13 @@ use crate::collection::Collection;
 use crate::endpoint::{Endpoint, Inner};
 use crate::guard::refuse;
 use crate::refusal::Refusal;
+
+/// What is offered where nothing is held yet, and how much of it.
+const COMMON: [&str; 6] =
+    ["pods", "deployments.apps", "services", "configmaps", "jobs.batch", "nodes"];
+const OFFERED: usize = 4;
+/// How long the API server has to tell what it has: the offer can wait until it does.
+const OFFER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Answers what is held: to those who may read `/metrics` all of it, to others what they may list.
 /// With `namespace=` resources that may be listed there are named, without their figures: those
@@ -56,6 +65,11 @@ pub(crate) async fn answer(State(endpoint): State<Endpoint>, request: Request) -
             forwarded.push(json!({"id": resource.to_string(), "why": why}));
         }
     }
+    let mut offer = Vec::new();
+    if held.is_empty() {
+        let offered = timeout(OFFER_TIMEOUT, offered(inner, asker, namespace.as_deref())).await;
+        offer = offered.unwrap_or_default();
+    }
     let caller = asker.caller();
     let totals = reads_all.then(|| {
         json!({"maxBytes": inner.options.max_bytes, "maxCollections": inner.options.max_collections})
@@ -70,6 +84,7 @@ pub(crate) async fn answer(State(endpoint): State<Endpoint>, request: Request) -
         "totals": totals,
         "collections": held,
         "forwarded": forwarded,
+        "offered": offer,
     });
     let headers = [
         (CONTENT_TYPE, "application/json"),
@@ -95,6 +110,21 @@ async fn view(inner: &Inner, asker: &Asker, resource: &Resource, asked: Option<&
         Some(asked) if asker.may(of_list(resource, Some(asked))).await.is_ok() => View::Name,
         _ => View::Nothing,
     }
+}
+
+/// Names of what may be held and the caller may list.
+async fn offered(inner: &Inner, asker: &Asker, namespace: Option<&str>) -> Vec<&'static str> {
+    let mut offered = Vec::new();
+    for name in COMMON {
+        let Ok(resource) = inner.catalog.find_by_arg(name).await else { continue };
+        if !matches!(view(inner, asker, &resource, namespace).await, View::Nothing) {
+            offered.push(name);
+        }
+        if offered.len() == OFFERED {
+            break;
+        }
+    }
+    offered
 }
 
 /// Which resource it is.

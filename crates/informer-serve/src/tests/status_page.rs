@@ -177,6 +177,17 @@ async fn collections_are_told_in_figures() {
 }
 
 #[tokio::test]
+async fn what_may_be_held_is_offered_where_nothing_is_held() {
+    let server = server().await;
+    let allow = vec!["configmaps".to_owned(), "services".to_owned()];
+    let endpoint = endpoint(&server, Options { allow, ..Options::default() });
+    let told = get(&endpoint, "/ui/collections").await.json();
+    assert_eq!(told["offered"], json!(["services", "configmaps"]));
+    get(&endpoint, "/api/v1/services").await.items();
+    assert_eq!(get(&endpoint, "/ui/collections").await.json()["offered"], json!([]));
+}
+
+#[tokio::test]
 async fn failures_come_with_what_to_do() {
     let server = server().await;
     server.auth().add_token("weak", "weak");

@@ -1,6 +1,6 @@
 // The stream of changes, and the view of it.
 
-import { advice, problem, problems } from './connection.js';
+import { advice, adviceOnChanges, problem, problems } from './connection.js';
 import { held } from './collections.js';
 import { entryRow, moreRow, partRow, textOf } from './change_rows.js';
 import { redraw, toTop } from './list.js';
@@ -26,6 +26,8 @@ export const changes = {
 let frozen = null;
 let waiting = 0;
 let serial = 0;
+// Whether the stream has said what it follows.
+let hasBegun = false;
 let stop = null;
 // The kinds of the resources that streams have named: collections are polled, and may come later.
 export const kinds = new Map();
@@ -38,6 +40,7 @@ export function forgetChanges() {
   closeChanges();
   changes.all = [];
   changes.versions.clear();
+  hasBegun = false;
   frozen = null;
   waiting = 0;
   state.picked = null;
@@ -51,7 +54,7 @@ export function openChanges() {
     const excess = changes.all.length - MAX_CHANGES;
     if (excess > 0) changes.all.splice(0, excess);
     redraw(true);
-  });
+  }, { refused: (error) => problem('changes', adviceOnChanges(error, filters.kind)) });
 }
 // The changes stay, without those that follow.
 export function closeChanges() {
@@ -113,6 +116,7 @@ function take(line) {
       if (changes.isPaused && !line.past) waiting += 1;
       break;
     case 'at':
+      hasBegun = true;
       for (const [id, version] of Object.entries(line.versions)) changes.versions.set(id, version);
       break;
     case 'hello':
@@ -159,6 +163,10 @@ function empty() {
   if (changes.all.length && !state.noise) {
     const text = 'Only noise so far: heartbeats, versions. Press n to see it.';
     return ['No change fits', text];
+  }
+  if (hasBegun && !changes.versions.size) {
+    return ['Nothing is held that you may watch', 'Fill in a kind; if you may watch single '
+      + 'namespaces only, the namespace first.'];
   }
   return ['Quiet so far', 'Changes appear here as they happen, of everything that is held and that '
     + 'you may watch.'];

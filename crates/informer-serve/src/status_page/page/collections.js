@@ -16,11 +16,10 @@ const SAMPLE = 200;
 const STALE = 90;
 // The most errors of a collection that are shown.
 const ERRORS = 8;
-// What is offered where nothing is held yet: the first few as buttons.
+// What the filter for a kind suggests beside what is held.
 const COMMON = [
   'pods', 'deployments', 'services', 'nodes', 'events', 'configmaps', 'jobs', 'ingresses',
 ];
-const BUTTONS = 4;
 const SVG = 'http://www.w3.org/2000/svg';
 
 // The collections by their id, as `deployments.v1.apps`.
@@ -129,16 +128,18 @@ function showRows(answer) {
 function showNone(answer) {
   const none = by('no-collections');
   none.hidden = answer.collections.length > 0;
-  if (none.hidden || none.hasChildNodes()) return;
+  const key = answer.offered.join();
+  if (none.hidden || none.dataset.key === key) return;
+  none.dataset.key = key;
   const button = (name) => {
     const onclick = () => choose(name);
     return el('button', { type: 'button', text: name, onclick });
   };
-  none.append(
+  none.replaceChildren(
     el('strong', { text: 'Nothing is held that you may list' }),
-    'A resource is held from the first read or watch of it on. Choose one to begin with; if you '
-      + 'may read single namespaces only, fill in the namespace first.',
-    el('div', {}, ...COMMON.slice(0, BUTTONS).map(button)),
+    'A resource is held from the first read or watch of it on. Fill in a kind to begin with; if '
+      + 'you may read single namespaces only, the namespace first.',
+    el('div', {}, ...answer.offered.map(button)),
   );
 }
 

@@ -52,6 +52,12 @@ export function advice(status, message) {
   }
 }
 export const adviceOn = (error) => advice(statusOf(error), error.message);
+// The same for changes of a resource: whoever may not read the path of a name does not learn more.
+export function adviceOnChanges(error, name) {
+  const isPath = statusOf(error) === 403 && error.message.startsWith('forbidden: User');
+  if (!isPath || !name) return adviceOn(error);
+  return `This endpoint does not hold ${name}, and knows no changes of it. Objects may list it.`;
+}
 
 // An answer that is one; all others are thrown as `Refused`. Paths are relative to the page, which
 // may be served below a prefix.
@@ -65,9 +71,11 @@ export async function ask(path, options) {
     throw new Refused(0, 'no answer');
   }
   if (response.ok) return response;
-  let message = response.statusText;
-  try { message = (await response.json()).message || message; } catch { /* No Status. */ }
-  throw new Refused(response.status, message);
+  let status = null;
+  try { status = await response.json(); } catch { /* The endpoint always sends a Status. */ }
+  // A proxy that does not reach the endpoint.
+  if (!status && response.status >= 500) throw new Refused(0, 'no answer');
+  throw new Refused(response.status, (status && status.message) || response.statusText);
 }
 
 // Resolves after a time in milliseconds, or when the signal is given.

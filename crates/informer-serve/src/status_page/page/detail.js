@@ -6,7 +6,7 @@
 import { changeOf } from './change_rows.js';
 import { followsChanges, prepared, takeKinds } from './changes.js';
 import { held } from './collections.js';
-import { adviceOn, ask, pause, statusOf } from './connection.js';
+import { adviceOn, adviceOnChanges, ask, pause, statusOf } from './connection.js';
 import { focusList, redraw } from './list.js';
 import { apiPath, watches } from './objects.js';
 import { filters, state } from './state.js';
@@ -138,7 +138,7 @@ async function readHistory(of, signal) {
   } catch (error) {
     if (!signal.aborted && LASTING.includes(statusOf(error))) {
       known = null;
-      sayOfHistory(adviceOn(error));
+      sayOfHistory(adviceOnChanges(error, of.resource.id));
     }
     return false;
   }

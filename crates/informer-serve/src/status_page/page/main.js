@@ -1,7 +1,8 @@
 // The status page of `kubectl informer serve`: its controls, and what begins when it is loaded.
 //
 // The other modules know nothing of this one. Each begins with what it is for:
-// text ← state ← connection ← streams ← collections, list ← changes, objects ← detail ← main.
+// text ← state ← connection ← streams, discovery ← collections, list ← changes, objects ← detail
+// ← main.
 
 import {
   changes, changesView, closeChanges, forgetChanges, openChanges, setPaused,

@@ -2,6 +2,7 @@
 
 import { held, isChosen } from './collections.js';
 import { Refused, adviceOn, ask, pause, problem } from './connection.js';
+import { discovered } from './discovery.js';
 import { redraw, remake } from './list.js';
 import { filters, narrow, state } from './state.js';
 import { follow, lines, sayChanged } from './streams.js';
@@ -86,9 +87,13 @@ export function apiPath(it, namespace, name) {
   return `${group}${scope}/${it.plural}${name ? `/${encodeURIComponent(name)}` : ''}`;
 }
 
-// The resource that is meant by the kind: one that is held, or what the endpoint makes of the name.
+// The resource that is meant by the kind: one that is held, or what discovery has: the endpoint
+// forwards what it does not hold. Servers before 1.26 have no discovery in one document: then what
+// the endpoint makes of the name.
 async function resolve(kind, signal) {
   for (const it of held.values()) if (isChosen(it)) return it;
+  const found = await discovered(kind, signal);
+  if (found) return found;
   const query = new URLSearchParams({ resource: kind, follow: 'false' });
   if (filters.namespace) query.append('namespace', filters.namespace);
   const response = await ask(`ui/changes?${query}`, { signal });
