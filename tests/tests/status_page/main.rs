@@ -355,5 +355,19 @@ async fn a_phone_shows_all_of_it_without_scrolling_aside() -> anyhow::Result<()>
     page.until("document.querySelector('#detail').getBoundingClientRect().width === 360").await?;
     page.until("document.querySelector('#history .change')").await?;
     page.until("document.documentElement.scrollWidth === 360").await?;
+    // Keys do not reach what the panel covers.
+    page.until("document.activeElement.id === 'detail-name'").await?;
+    for _ in 0..8 {
+        page.press("Tab").await?;
+        let covered = "document.activeElement.closest('#stream, #collections, #views, header')?.parentElement.tagName";
+        let covered = page.eval(&format!("{covered} === 'BODY' || {covered} === 'MAIN'")).await?;
+        ensure!(covered == json!(false), "what is covered has the focus");
+    }
+    page.press("Escape").await?;
+    page.until("document.activeElement.id === 'list'").await?;
+    // In landscape there is room for rows.
+    page.look(Look { width: 740, height: 360, theme: "light" }).await?;
+    page.until("document.querySelector('#list').clientHeight > 180").await?;
+    page.until("document.documentElement.scrollWidth === 740").await?;
     served.stop().await
 }

@@ -9,7 +9,7 @@ import { held } from './collections.js';
 import { adviceOn, adviceOnChanges, ask, pause, statusOf } from './connection.js';
 import { focusList, redraw } from './list.js';
 import { apiPath, watches } from './objects.js';
-import { filters, state } from './state.js';
+import { filters, narrow, state } from './state.js';
 import { awake, lines, onChanged } from './streams.js';
 import { bdi, by, el, full, plain } from './text.js';
 import { folded, yaml } from './yaml.js';
@@ -20,6 +20,8 @@ const LAST = 50;
 const READ_AGAIN = 500;
 // Pause before that where no stream tells of changes, in ms.
 const POLL = 5000;
+// What the panel covers at a narrow width.
+const COVERED = '.skip, body > header, #views, #collections, #stream';
 // Refusals that are shown in place of the last changes. Others may be over soon.
 const LASTING = [400, 403, 404, 410];
 
@@ -46,6 +48,8 @@ export function open(it, wait = 0) {
   shown = of;
   document.body.classList.add('with-detail');
   by('detail').hidden = false;
+  cover();
+  if (narrow.matches) by('detail-name').focus({ preventScroll: true });
   const group = resource.group ? `${resource.group}/` : '';
   by('detail-kind').textContent = plain(`${resource.kind} · ${group}${resource.version}`);
   by('detail-name').replaceChildren(bdi(full(of)));
@@ -63,8 +67,16 @@ export function closeDetail(isFocused) {
   shown = null;
   by('detail').hidden = true;
   document.body.classList.remove('with-detail');
+  cover();
   if (isFocused) focusList();
 }
+
+// What the panel covers at a narrow width is out of the reach of keys.
+function cover() {
+  const covered = document.querySelectorAll(COVERED);
+  for (const it of covered) it.inert = shown !== null && narrow.matches;
+}
+narrow.addEventListener('change', cover);
 
 // Shows the 'history' or the 'yaml'.
 export function showTab(name) {
