@@ -26,6 +26,8 @@ export const changes = {
 let frozen = null;
 let waiting = 0;
 let serial = 0;
+// The rows of each change, once they were made.
+const made = new WeakMap();
 // Whether the stream has said what it follows.
 let hasBegun = false;
 let stop = null;
@@ -79,7 +81,7 @@ export function setPaused(isPaused) {
 // The changes that the text selects, from the oldest to the newest.
 export function selected() {
   const text = state.text.toLowerCase();
-  const isSelected = (it) => (state.noise || !it.quiet) && (!text || it.hay.includes(text));
+  const isSelected = (it) => (state.noise || !it.quiet) && (!text || hayOf(it).includes(text));
   return (frozen || changes.all).filter(isSelected);
 }
 
@@ -88,9 +90,14 @@ export function prepared(line) {
   serial += 1;
   const diff = line.diff || { changes: [], more: 0, folded: 0 };
   const quiet = line.verb === 'updated' && diff.changes.length === 0 && diff.more === 0;
-  const entry = { ...line, key: `c${serial}`, diff, kind: kindOf(line.resource), quiet };
-  entry.hay = textOf(entry).toLowerCase();
-  return entry;
+  const kind = kindOf(line.resource);
+  return { ...line, key: `c${serial}`, diff, kind, quiet, hay: null };
+}
+
+// Made with the first search: few changes are looked for.
+function hayOf(it) {
+  it.hay = it.hay || textOf(it).toLowerCase();
+  return it.hay;
 }
 
 function path() {
@@ -135,25 +142,37 @@ function kindOf(resource) {
   return collection ? collection.kind : kinds.get(resource) || String(resource).split('.')[0];
 }
 
-// The rows of the view: the newest entry first, and below each the fields that did not fit.
+// The rows of the view, the newest entry first.
 function rows() {
   const entries = selected().reverse();
   const inline = !narrow.matches;
   const all = [];
   entries.forEach((it, at) => {
-    const row = (key, make, more) => all.push({ key, of: it, made: inline, make, ...more });
-    row(it.key, () => entryRow(it, inline, MAX_FIELDS), { at });
-    const fields = it.diff.changes;
-    const seen = Math.min(fields.length, MAX_FIELDS);
-    for (let field = inline ? 1 : 0; field < seen; field += 1) {
-      row(`${it.key}.${field}`, () => partRow(it, fields[field], inline));
+    let own = made.get(it);
+    if (!own || own[0].made !== inline) {
+      own = rowsOf(it, inline);
+      made.set(it, own);
     }
-    const more = fields.length - seen + it.diff.more;
-    if (more > 0) row(`${it.key}.more`, () => moreRow(more, inline));
+    own[0].at = at;
+    all.push(...own);
   });
   const since = changes.isPaused && waiting ? `, ${number(waiting)} more since the pause` : '';
   by('count').textContent = `${counted(entries.length, 'change', 'changes')}${since}`;
   return { rows: all, entries: entries.length };
+}
+
+// An entry, and below it the fields that did not fit.
+function rowsOf(it, inline) {
+  const row = (key, make) => ({ key, of: it, made: inline, make });
+  const all = [row(it.key, () => entryRow(it, inline, MAX_FIELDS))];
+  const fields = it.diff.changes;
+  const seen = Math.min(fields.length, MAX_FIELDS);
+  for (let field = inline ? 1 : 0; field < seen; field += 1) {
+    all.push(row(`${it.key}.${field}`, () => partRow(it, fields[field], inline)));
+  }
+  const more = fields.length - seen + it.diff.more;
+  if (more > 0) all.push(row(`${it.key}.more`, () => moreRow(more, inline)));
+  return all;
 }
 
 function empty() {
