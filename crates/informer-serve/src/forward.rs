@@ -1,5 +1,5 @@
-//! What the API server itself answers: requests passed on with the endpoint's own account, or with
-//! the caller's token ([`Forwarder`]).
+//! Forwards requests to the API server, with the endpoint's own account or with the caller's token
+//! ([`Forwarder`]).
 
 mod exchange;
 mod headers;
@@ -34,15 +34,15 @@ use kube::Client;
 
 use crate::refusal::Refusal;
 
-/// How long the API server may take to begin an answer.
+/// Time limit for the head of a response.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What is passed on of a request. Never who asks: the endpoint asks with its own account.
-/// The user agent decides whether JSON is indented.
+/// Request headers that are forwarded. None of them names a caller, because the endpoint sends the
+/// request with its own account. The API server indents JSON depending on the user agent.
 const OF_REQUESTS: [HeaderName; 5] =
     [ACCEPT, ACCEPT_ENCODING, IF_NONE_MATCH, CONTENT_TYPE, USER_AGENT];
 
-/// What is passed on of an answer.
+/// Response headers that are forwarded.
 const OF_ANSWERS: [HeaderName; 12] = [
     CONTENT_TYPE,
     CONTENT_ENCODING,
@@ -58,11 +58,11 @@ const OF_ANSWERS: [HeaderName; 12] = [
     HeaderName::from_static("x-kubernetes-pf-prioritylevel-uid"),
 ];
 
-/// Sends a request to the API server and passes on its answer, whatever that is. `path` has the
-/// query.
+/// Sends a request to the API server and returns its response, whatever the status. `path` includes
+/// the query.
 ///
 /// # Errors
-/// If there is no answer.
+/// If the API server sends no response.
 pub(crate) async fn forward(
     client: &Client,
     method: Method,
@@ -84,7 +84,7 @@ pub(crate) async fn forward(
 /// Sends a request to the API server.
 ///
 /// # Errors
-/// If there is no answer.
+/// If the API server sends no response.
 pub(crate) async fn send(
     client: &Client,
     method: Method,
@@ -109,7 +109,7 @@ pub(crate) async fn send(
     }
 }
 
-/// What is passed on of the headers of an answer, but for its length.
+/// The response headers that are forwarded, except `Content-Length`.
 pub(crate) fn pick_answer_headers(headers: &HeaderMap) -> HeaderMap {
     pick(headers, &OF_ANSWERS)
 }

@@ -1,4 +1,4 @@
-//! One request to the API server up to the head of its answer.
+//! Sends one request to the API server and waits for the head of the response.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,31 +14,32 @@ use super::writes::Telling;
 use crate::body::{Observed, Observer};
 use crate::refusal::Refusal;
 
-/// How long the API server may take to begin an answer; its own limit is 60 s, and its words come
-/// first.
+/// Time limit for the head of a response. It is longer than the API server's own limit of 60 s, so
+/// that callers get the API server's timeout error.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(70);
 
-/// An answer, and what it has to tell yet. Dropped in this order: what is not in flight any more
-/// has told.
+/// A response whose body may still name a version. `telling` is dropped before `in_flight`, so
+/// that a request that no longer counts as in flight has recorded its write.
 pub(super) struct Answered {
     pub(super) answer: http::Response<Incoming>,
     pub(super) telling: Option<Telling>,
     pub(super) in_flight: InFlight,
 }
 
-/// A request without an answer.
+/// A request that got no response.
 pub(super) struct Unanswered {
     pub(super) refusal: Refusal,
     pub(super) was_not_sent: bool,
 }
 
-/// Sends a request and waits for the head of its answer, for as long as it takes if `is_long`.
+/// Sends a request and waits for the head of its response, without a time limit if `is_long`.
 ///
 /// # Errors
-/// If there is no answer.
+/// If the API server sends no response.
 ///
 /// # Cancel safety
-/// A write goes on: only its answer says whether it was refused.
+/// A read is cancelled. A write runs to its end, because only the response says whether it was
+/// refused.
 pub(super) async fn exchange(
     upstream: &Upstream,
     request: Request<Body>,
@@ -48,7 +49,7 @@ pub(super) async fn exchange(
     if !telling.as_ref().is_some_and(Telling::is_write) {
         return run(upstream.clone(), request, is_long, (telling, in_flight)).await;
     }
-    // No write lasts.
+    // No write is a long request, so the time limit always applies.
     let running = run(upstream.clone(), request, false, (telling, in_flight));
     tokio::spawn(running).await.unwrap_or_else(|error| {
         let refusal = Refusal::unavailable(format!("the request was given up: {error}"));
@@ -66,8 +67,8 @@ async fn run(
     let sent = Sent(Arc::clone(&is_sent));
     let request = request.map(|body| Body::new(Observed::new(body, sent)));
     let answer = send(&upstream, request, is_long).await;
-    // A refusal changed nothing, nor did a part of a body. What became of a write that failed
-    // otherwise is not known.
+    // A refused request changed nothing, and neither did one whose body was not sent completely.
+    // After any other failure the write may have happened.
     let changed_nothing = match &answer {
         Ok(answer) => telling.as_ref().is_some_and(|it| it.is_refused_by(answer.status())),
         Err(unanswered) => unanswered.was_not_sent || !is_sent.load(Ordering::Acquire),
@@ -75,7 +76,7 @@ async fn run(
     if changed_nothing && let Some(mut telling) = telling.take() {
         telling.changed_nothing();
     }
-    // Dropped, it counts as a write that named no version.
+    // Dropping the `Telling` of a write records a write without a version.
     let telling = telling.filter(Telling::needs_version);
     Ok(Answered { answer: answer?, telling, in_flight })
 }
@@ -109,7 +110,7 @@ async fn send(
     }
 }
 
-/// What an error comes from, without the addresses around it.
+/// The root cause of an error, without the addresses that the outer errors contain.
 fn innermost(error: &Error) -> String {
     let mut error: &dyn std::error::Error = error;
     while let Some(source) = error.source() {
@@ -118,7 +119,7 @@ fn innermost(error: &Error) -> String {
     error.to_string()
 }
 
-/// Takes note when the body of a request was sent to its end.
+/// Records that the whole body of a request was sent.
 struct Sent(Arc<AtomicBool>);
 
 impl Observer for Sent {

@@ -1,4 +1,4 @@
-//! Which headers are passed on between a caller and the API server.
+//! Selects the headers that are forwarded between a caller and the API server.
 
 use http::header::{
     AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, FORWARDED, HOST, PROXY_AUTHENTICATE,
@@ -10,7 +10,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::access::WEBSOCKET_BEARER;
 
-/// What concerns one connection, and no other (RFC 9110, 7.6.1).
+/// Hop-by-hop headers, which apply to a single connection (RFC 9110, 7.6.1).
 const OF_ONE_HOP: [HeaderName; 9] = [
     CONNECTION,
     HeaderName::from_static("keep-alive"),
@@ -23,18 +23,19 @@ const OF_ONE_HOP: [HeaderName; 9] = [
     UPGRADE,
 ];
 
-/// What else is not passed on of requests: where they came to and on which way, and credentials.
-/// The length is that of the body, which is sent as it comes.
+/// Request headers that are not forwarded: credentials, and headers about the route of the request.
+/// The HTTP client sets `Host` and the framing of the body, which is streamed.
 const OF_THIS_REQUEST: [HeaderName; 7] =
     [AUTHORIZATION, CONTENT_LENGTH, COOKIE, EXPECT, FORWARDED, HOST, VIA];
 
-/// What a front proxy says of a caller. Nothing here is one.
+/// Prefixes of headers in which a front proxy names the caller. They are not forwarded, because no
+/// front proxy is trusted here: any caller can send them.
 const OF_PROXIES: [&str; 3] = ["x-forwarded-", "x-remote-", "x-real-ip"];
 
-/// The headers of a request as the API server gets them.
+/// The request headers to forward, with the caller's token.
 ///
 /// # Errors
-/// When no header can hold the token.
+/// If the token is not a valid header value.
 pub(super) fn of_request(
     headers: &HeaderMap,
     token: &SecretString,
@@ -53,8 +54,8 @@ pub(super) fn of_request(
     Ok(passed)
 }
 
-/// The protocols that a request offers, without the token that stands among them: it is sent in
-/// `Authorization`.
+/// The WebSocket subprotocols that a request offers, without the one that carries the bearer token:
+/// the token is forwarded in `Authorization`.
 fn websocket_protocols(headers: &HeaderMap) -> Vec<u8> {
     let values = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter();
     let protocols = values.flat_map(|it| it.as_bytes().split(|it| *it == b','));
@@ -63,12 +64,12 @@ fn websocket_protocols(headers: &HeaderMap) -> Vec<u8> {
     Vec::from_iter(others).join(&b", "[..])
 }
 
-/// The headers of an answer as the caller gets them.
+/// The response headers to forward to the caller.
 pub(super) fn of_answer(headers: &HeaderMap) -> HeaderMap {
     end_to_end(headers, |name| *name == SET_COOKIE)
 }
 
-/// All headers but those of one connection, and those that are unwanted.
+/// All headers except the hop-by-hop headers and those for which `is_unwanted` returns true.
 fn end_to_end(headers: &HeaderMap, is_unwanted: impl Fn(&HeaderName) -> bool) -> HeaderMap {
     let named: Vec<_> = headers
         .get_all(CONNECTION)

@@ -1,4 +1,4 @@
-//! The version that an answer names, for readers of the answer that know what to do with it.
+//! Reports the resource version that a response names to a callback.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -7,7 +7,8 @@ use bytes::Bytes;
 use super::version::VersionScan;
 use crate::body::{Observed, Observer};
 
-/// Calls `tell` with the version that the body of a response names, before its reader gets it.
+/// Calls `tell` with the resource version in the body of a response, before the reader of the body
+/// gets that part.
 pub(crate) fn on_version(
     response: Response,
     tell: impl FnOnce(u64) + Send + Unpin + 'static,

@@ -1,4 +1,4 @@
-//! Which requests of callers with credentials of their own are passed on, and how.
+//! Forwards requests with their callers' own credentials, and decides which requests need it.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -12,15 +12,16 @@ use crate::access::{Caller, Credential};
 use crate::endpoint::Inner;
 use crate::refusal::Refusal;
 
-/// Subresources that change nothing of the object itself, or nothing at all.
+/// Subresources whose writes do not change the object that they belong to.
 const CHANGING_NOTHING: [&str; 5] = ["token", "exec", "attach", "portforward", "proxy"];
 
-/// Whether a request is made in the name of another user. Who may do that, the API server knows.
+/// Whether a request impersonates a user. Such a request is forwarded, because the API server
+/// decides whether the caller may impersonate.
 pub(crate) fn is_impersonated(headers: &HeaderMap) -> bool {
     headers.keys().any(|it| it.as_str().starts_with("impersonate-"))
 }
 
-/// Whether the cache may answer a caller with credentials of its own.
+/// Whether the cache may answer a request of a caller with its own credentials.
 pub(crate) fn may_be_cached(parts: &Parts, path: &ResourcePath, is_socket: bool) -> bool {
     parts.method == Method::GET
         && path.subresource.is_none()
@@ -28,10 +29,10 @@ pub(crate) fn may_be_cached(parts: &Parts, path: &ResourcePath, is_socket: bool)
         && !is_impersonated(&parts.headers)
 }
 
-/// Passes a request on with the caller's token.
+/// Forwards a request with the caller's token.
 ///
 /// # Errors
-/// If the caller has none, or there is no answer.
+/// If the caller has no token, or the API server sends no response.
 pub(crate) async fn relay(
     inner: &Inner,
     parts: &Parts,
@@ -59,7 +60,7 @@ pub(crate) async fn relay(
     inner.forwarder.forward(Forward { request, user, path, is_long, telling }, token).await
 }
 
-/// Whether a request lasts as long as its caller wants.
+/// Whether a request may stay open without a time limit, such as a watch.
 pub(crate) fn is_long(path: &ResourcePath, verb: Verb, query: &str) -> bool {
     let subresource = path.subresource.as_deref().unwrap_or_default();
     let subresource = subresource.split('/').next().unwrap_or_default();
@@ -72,7 +73,7 @@ pub(crate) fn is_long(path: &ResourcePath, verb: Verb, query: &str) -> bool {
         || subresource == "log" && follows()
 }
 
-/// What the answer to a request can tell of the versions of its resource.
+/// The observer of the response to a request; `None` if no version in the response is of use.
 pub(crate) fn telling(
     writes: &std::sync::Arc<Writes>,
     resource: &Resource,
@@ -92,7 +93,8 @@ pub(crate) fn telling(
             return None;
         }
         Verb::Create | Verb::Update | Verb::Patch if value("dryRun") => return None,
-        // The API server does not look at the query of a deletion that has a body.
+        // `dryRun` in the query does not count for deletions: the API server ignores the query of a
+        // deletion that has a body.
         Verb::Create | Verb::Update | Verb::Patch | Verb::Delete => Kind::Write,
         Verb::DeleteCollection => Kind::DeleteCollection,
         Verb::Get | Verb::List if !subresource.is_empty() || *method != Method::GET => return None,

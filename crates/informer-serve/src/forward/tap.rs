@@ -1,4 +1,4 @@
-//! The body of a forwarded answer on its way to the caller.
+//! Observes the body of a forwarded response.
 
 use bytes::Bytes;
 
@@ -6,8 +6,8 @@ use super::version::VersionScan;
 use super::writes::Telling;
 use crate::body::Observer;
 
-/// Looks for the version that an answer names. Dropped in this order: a write that named no
-/// version is known as such before its place is free.
+/// Looks for the resource version that a response names. `watched` is dropped before `_place`, so
+/// that a write without a version is recorded before its permit is free.
 pub(super) struct Tap<P> {
     pub(super) watched: Option<(VersionScan, Telling)>,
     pub(super) _place: P,
@@ -18,7 +18,7 @@ impl<P> Observer for Tap<P> {
         if let Some((scan, telling)) = &mut self.watched
             && let Some(version) = scan.push(data)
         {
-            // Before the caller gets to see it.
+            // This precedes the caller's next read, since the caller gets the data only afterwards.
             telling.named(version);
             self.watched = None;
         }

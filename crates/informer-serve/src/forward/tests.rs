@@ -1,4 +1,5 @@
-//! Forwarding with a caller's token, to the test kit and to servers that say what they got.
+//! Tests of forwarding with a caller's token, to the test kit and to servers that check the raw
+//! request.
 
 use std::time::Duration;
 
@@ -43,14 +44,14 @@ fn config_map(name: &str) -> Body {
     Body::from(object.to_string())
 }
 
-/// A server that takes one connection, and its URL.
+/// A listener for a server that the test writes by hand, and its URL.
 async fn raw() -> (TcpListener, String) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     (listener, url)
 }
 
-/// Reads up to the end of a head.
+/// Reads the head of a request, in lower case.
 async fn read_head(stream: &mut TcpStream) -> String {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -125,7 +126,7 @@ async fn the_certificate_of_the_own_account_is_not_even_read() {
     config.auth_info.client_certificate_data = Some("no certificate".to_owned());
     config.auth_info.client_key_data = Some("no key".to_owned().into());
     config.root_cert = Some(Vec::new());
-    // It would come before the caller's token.
+    // The API server would authenticate the certificate before the caller's token.
     assert!(Upstream::of(&config).is_ok());
 }
 
@@ -144,7 +145,7 @@ async fn bodies_pass_as_they_come_in_both_directions() {
         let mut first = [0; 10];
         stream.read_exact(&mut first).await.unwrap();
         assert_eq!(&first, b"5\r\nfirst\r\n");
-        // It is here before the second one is there.
+        // The first chunk was forwarded before the second one exists.
         send.send(Ok(Bytes::from_static(b"last"))).await.unwrap();
         drop(send);
         let mut rest = [0; 14];
@@ -191,7 +192,8 @@ async fn no_more_requests_are_in_flight_than_allowed_but_for_those_that_last() {
     );
     assert_eq!(watch.unwrap().status(), StatusCode::OK);
 
-    // The first one ends with its body, though that is not read to its end.
+    // The first request is no longer in flight once its last byte was read, even though the reader
+    // has not polled for the end of the body.
     first.write_all(b"12345").await.unwrap();
     let mut body = answer.unwrap().into_body();
     assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "12345");
@@ -205,7 +207,7 @@ async fn an_upgrade_lasts_only_once_the_api_server_has_agreed() {
     let forwarder = forwarder(&url, 1);
     let token = "t".into();
     let mut get = plain(Method::GET, "/api/v1/pods", Body::empty());
-    // Of a connection that is never upgraded.
+    // This upgrade belongs to no connection and never completes.
     get.request.extensions_mut().insert(hyper::upgrade::on(Request::new(())));
     get.request.headers_mut().insert("connection", "Upgrade".parse().unwrap());
     get.request.headers_mut().insert("upgrade", "anything".parse().unwrap());

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::headers;
 use crate::refusal::Refusal;
 
-/// The protocol that a request asks to switch to.
+/// The protocol of the upgrade that a request asks for.
 pub(crate) fn requested(headers: &HeaderMap) -> Option<&HeaderValue> {
     let values = headers.get_all(CONNECTION).iter().filter_map(|it| it.to_str().ok());
     let asks =
@@ -21,10 +21,10 @@ pub(crate) fn requested(headers: &HeaderMap) -> Option<&HeaderValue> {
     headers.get(UPGRADE).filter(|_| asks)
 }
 
-/// Takes the caller's connection out of its request.
+/// Takes the pending upgrade of the caller's connection from its request.
 ///
 /// # Errors
-/// When the request did not come over HTTP/1.1.
+/// If the request was not sent over HTTP/1.1.
 pub(super) fn take(request: &mut Request<Body>) -> Result<OnUpgrade, Refusal> {
     match request.version() {
         Version::HTTP_11 if request.extensions().get::<OnUpgrade>().is_some() => {
@@ -34,8 +34,9 @@ pub(super) fn take(request: &mut Request<Body>) -> Result<OnUpgrade, Refusal> {
     }
 }
 
-/// Joins both connections once the API server has agreed, until one of them ends or `stop`. `kept`
-/// is what the caller's connection counts for.
+/// Copies between both connections after the API server has accepted the upgrade, until one of them
+/// ends or `stop` is cancelled. `kept` is dropped then: it has the permits and counters of the
+/// caller's connection.
 pub(super) fn join<K: Send + 'static>(
     caller: OnUpgrade,
     mut answer: http::Response<Incoming>,
@@ -60,7 +61,8 @@ pub(super) fn join<K: Send + 'static>(
     response
 }
 
-/// Copies until both sides have ended. Errors are one side's going away.
+/// Copies in both directions until both sides have ended. Errors are ignored, because they only
+/// mean that one side closed its connection.
 async fn copy(caller: OnUpgrade, server: OnUpgrade) {
     let (Ok(caller), Ok(server)) = tokio::join!(caller, server) else { return };
     let (mut caller, mut server): (TokioIo<Upgraded>, TokioIo<Upgraded>) =

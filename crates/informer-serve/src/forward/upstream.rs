@@ -1,4 +1,5 @@
-//! The API server as callers reach it: with their own tokens, and nothing of the endpoint's.
+//! The connection to the API server for forwarded requests. It uses the callers' tokens, and no
+//! credentials of the endpoint.
 
 use std::fmt;
 use std::sync::atomic::{AtomicI64, AtomicU64};
@@ -34,33 +35,35 @@ use crate::listen::Slot;
 use crate::per_user::{Lasting, OfUser, PerUser};
 use crate::refusal::Refusal;
 
-/// How long a connection to the API server may take.
+/// Time limit for connecting to the API server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a connection is kept for the next request. API servers close idle ones later.
+/// How long an idle connection is kept. API servers close idle connections later, so no request is
+/// sent on a connection that is being closed.
 const POOL_IDLE: Duration = Duration::from_secs(30);
 
-/// The API server for requests that are passed on with the caller's own token.
+/// The API server for requests that are forwarded with the caller's own token.
 ///
-/// It is reached as a [`Config`] says, but for the account in it: no client certificate, no token.
+/// It uses the address and the TLS settings of a [`Config`], but neither its client certificate nor
+/// its token.
 #[derive(Clone)]
 pub struct Upstream {
     base: Uri,
     pub(super) client: Client<HttpsConnector<HttpConnector>, Body>,
 }
 
-/// Why an [`Upstream`] cannot be made.
+/// Why an [`Upstream`] cannot be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UpstreamError {
     /// The API server is behind a proxy.
     #[error("requests of callers cannot be passed on through the proxy of the configuration")]
     Proxy,
-    /// What the configuration says of TLS cannot be used.
+    /// The TLS settings of the configuration are invalid.
     #[error("cannot set up TLS to the API server: {0}")]
     Tls(#[source] Box<kube::Error>),
 }
 
-/// What is forwarded with callers' tokens: how much at a time, and what it did.
+/// Forwards requests with their callers' tokens, limits how many are in flight, and counts them.
 pub(crate) struct Forwarder {
     upstream: OnceLock<Upstream>,
     permits: Arc<Semaphore>,
@@ -69,7 +72,7 @@ pub(crate) struct Forwarder {
     stop: CancellationToken,
 }
 
-/// What is counted.
+/// The metrics of forwarded requests.
 #[derive(Clone, Default)]
 struct Counted {
     in_flight: Gauge<i64, AtomicI64>,
@@ -80,32 +83,32 @@ struct Counted {
 /// One request to forward.
 pub(crate) struct Forward {
     pub(crate) request: Request<Body>,
-    /// Whose token it is sent with.
+    /// The user whose token is sent.
     pub(crate) user: String,
-    /// The path as it was understood, and the query.
+    /// The canonical path, with the query. The API server must resolve it as the endpoint did.
     pub(crate) path: String,
-    /// Whether it lasts as long as the caller wants: a watch, a log that is followed.
+    /// Whether it may stay open without a time limit, as a watch or a followed log does.
     pub(crate) is_long: bool,
-    /// Takes note of the version that the answer names.
+    /// Records the version that the response names.
     pub(crate) telling: Option<Telling>,
 }
 
-/// Counted for as long as it lives.
+/// A request in flight. It counts in a gauge and holds its permits until it is dropped.
 pub(super) struct InFlight {
     gauge: Gauge<i64, AtomicI64>,
     place: Option<(OwnedSemaphorePermit, OfUser)>,
 }
 
 impl Upstream {
-    /// The API server of a configuration, without the account in it.
+    /// Creates the upstream of a configuration, without the credentials in it.
     ///
     /// # Errors
-    /// If TLS cannot be set up as it says, or it names a proxy.
+    /// If its TLS settings are invalid, or it names a proxy.
     pub fn of(config: &Config) -> Result<Self, UpstreamError> {
         if config.proxy_url.is_some() {
             return Err(UpstreamError::Proxy);
         }
-        // A client certificate would come before any token of a caller.
+        // The API server would authenticate a client certificate before the caller's token.
         let mut config = config.clone();
         config.auth_info = AuthInfo::default();
         let mut connector = HttpConnector::new();
@@ -116,7 +119,7 @@ impl Upstream {
         let connector = config
             .rustls_https_connector_with_connector(connector)
             .map_err(|error| UpstreamError::Tls(Box::new(error)))?;
-        // HTTP/1.1, which upgrades need.
+        // The client uses HTTP/1.1, because upgrades need it.
         let client = Client::builder(TokioExecutor::new())
             .pool_idle_timeout(POOL_IDLE)
             .pool_timer(hyper_util::rt::TokioTimer::new())
@@ -124,7 +127,7 @@ impl Upstream {
         Ok(Self { base: config.cluster_url, client })
     }
 
-    /// The URL of a path of the API server.
+    /// The URL of a path on the API server.
     fn url(&self, path: &str) -> Option<Uri> {
         let mut parts = self.base.clone().into_parts();
         let prefix = self.base.path().trim_end_matches('/');
@@ -140,15 +143,15 @@ impl fmt::Debug for Upstream {
 }
 
 impl Forwarder {
-    /// At most `max_forwarded` requests are in flight, a quarter of them of one user, not counting
-    /// those that last.
+    /// Allows `max_forwarded` requests in flight, and a quarter of that for each user. Long requests
+    /// do not count.
     pub(crate) fn new(max_forwarded: usize, stop: CancellationToken) -> Self {
         let permits = Arc::new(Semaphore::new(max_forwarded.min(Semaphore::MAX_PERMITS)));
         let per_user = PerUser::new((max_forwarded / 4).max(1));
         Self { upstream: OnceLock::new(), permits, per_user, counted: Counted::default(), stop }
     }
 
-    /// Sets the server to forward to, unless there is one; before that nothing is forwarded.
+    /// Sets the server to forward to, unless it is set already. Until then, requests are refused.
     pub(crate) fn set_upstream(&self, upstream: Upstream) {
         drop(self.upstream.set(upstream));
     }
@@ -163,10 +166,10 @@ impl Forwarder {
         registry.register("serve_forwarded_refused", help, refused);
     }
 
-    /// Sends a request to the API server with the caller's token, and passes on the answer.
+    /// Sends a request to the API server with the caller's token, and returns the response.
     ///
     /// # Errors
-    /// If there is no answer, or the request cannot be passed on.
+    /// If the request cannot be forwarded, or the API server sends no response.
     pub(crate) async fn forward(
         &self,
         forward: Forward,
@@ -240,7 +243,7 @@ impl Forwarder {
 }
 
 impl InFlight {
-    /// Leaves its place to others.
+    /// Releases the permits, because upgraded connections do not count as requests in flight.
     fn lasts(&mut self) {
         self.place = None;
     }
@@ -252,7 +255,7 @@ impl Drop for InFlight {
     }
 }
 
-/// The request as the API server gets it.
+/// The request to send to the API server.
 fn prepare(
     upstream: &Upstream,
     request: Request<Body>,
@@ -276,8 +279,8 @@ fn prepare(
     Ok(passed)
 }
 
-/// The refusal of a request whose answer was lost. A write may have happened, and must not be
-/// repeated unseen: clients do that wherever they are told when to try again.
+/// The error for a request whose response was lost. A write may have happened, so the error has no
+/// `Retry-After`: clients repeat a request on their own if it has one.
 fn lost(method: &Method, refusal: Refusal) -> Refusal {
     if method.is_safe() {
         return refusal;

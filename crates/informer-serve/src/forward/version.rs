@@ -1,4 +1,4 @@
-//! The version that the body of an answer names, found while the body passes.
+//! Finds the resource version in the body of a response while the body is streamed.
 
 use std::io::Write;
 
@@ -7,15 +7,15 @@ use flate2::write::GzDecoder;
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 
-/// How much of a protobuf message is looked at: its metadata come first, and their version before
-/// labels and annotations.
+/// How many bytes of a protobuf message are searched. The metadata come first in the message, and
+/// the version comes before labels and annotations, so this much is enough.
 const MAX_PROTOBUF_PREFIX: usize = 16 * 1024;
-/// How much of a decompressed body is looked at.
+/// How many bytes of a decompressed body are searched.
 const MAX_DECOMPRESSED: usize = 64 * 1024;
-/// The longest key or version that is compared.
+/// Maximum length of a key or version that is kept for comparison.
 const MAX_TOKEN: usize = 24;
 
-/// Looks for `metadata.resourceVersion` in a body, without keeping the body.
+/// Searches a body for `metadata.resourceVersion`, without buffering the body.
 pub(super) struct VersionScan(State);
 
 enum State {
@@ -23,12 +23,12 @@ enum State {
     Protobuf(Vec<u8>),
     Gzip(Box<GzDecoder<Decompressed>>),
     Found(u64),
-    /// There is none, or it cannot be read.
+    /// The body has no version, or the version cannot be read.
     Over,
 }
 
 impl VersionScan {
-    /// A scan of the body of an answer with these headers.
+    /// Creates a scan for the body of a response with these headers.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let text = |name| headers.get(name).and_then(|it| it.to_str().ok()).unwrap_or_default();
         let media_type = text(CONTENT_TYPE).split(';').next().unwrap_or_default().trim();
@@ -46,7 +46,7 @@ impl VersionScan {
         })
     }
 
-    /// Looks at the next part of the body. Returns the version once it is known.
+    /// Searches the next part of the body. Returns the version once it is known.
     pub(super) fn push(&mut self, chunk: &Bytes) -> Option<u64> {
         self.scan(chunk);
         match self.0 {
@@ -88,7 +88,7 @@ impl VersionScan {
     }
 }
 
-/// Where a decoder writes to: nothing is kept.
+/// The output of the decoder. It searches the data and discards it.
 struct Decompressed {
     scan: VersionScan,
     seen: usize,
@@ -98,7 +98,7 @@ impl Write for Decompressed {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.seen += bytes.len();
         if self.scan.is_done() || self.seen > MAX_DECOMPRESSED {
-            // Ends the decompression: the rest is not needed.
+            // An error is the only way to stop the decoder; the rest is not needed.
             return Err(std::io::ErrorKind::Other.into());
         }
         self.scan.scan(bytes);
@@ -110,13 +110,13 @@ impl Write for Decompressed {
     }
 }
 
-/// Follows a JSON object as far as is needed to find a key of its `metadata`.
+/// Tokenizes a JSON object just enough to find `resourceVersion` in its `metadata`.
 #[derive(Default)]
 struct JsonScan {
     depth: u32,
     in_string: bool,
     is_escaped: bool,
-    /// The last string of the outer two levels; emptied when it becomes too long.
+    /// The last string in the outer two levels. It counts as empty if it is too long.
     token: Vec<u8>,
     is_too_long: bool,
     is_metadata: bool,
@@ -175,18 +175,19 @@ impl JsonScan {
     }
 }
 
-/// The version in the metadata of an object or list of which this is the beginning.
+/// The version in the metadata of the object or list that begins with `prefix`.
 fn protobuf_version(prefix: &[u8]) -> Option<u64> {
     let unknown = prefix.strip_prefix(&k8s_protobuf::MAGIC)?;
     let kind = whole(field(field(unknown, 1)?.0, 2)?)?;
     let metadata = field(field(unknown, 2)?.0, 1)?.0;
-    // That of `ListMeta`, and that of `ObjectMeta`.
+    // `resourceVersion` has these field numbers in `ListMeta` and in `ObjectMeta`.
     let number = if kind.ends_with(b"List") { 2 } else { 6 };
     std::str::from_utf8(whole(field(metadata, number)?)?).ok()?.parse().ok()
 }
 
-/// What there is of a field, and whether that is all of it. Every field before the ones that are
-/// looked for is a text or a message, and they come in the order of their numbers.
+/// The available bytes of a field, and whether they are complete. Only length-delimited fields are
+/// skipped: all fields before the wanted ones are strings or messages, in the order of their
+/// numbers.
 fn field(mut message: &[u8], wanted: u64) -> Option<(&[u8], bool)> {
     loop {
         let (tag, rest) = varint(message)?;
@@ -220,7 +221,7 @@ mod tests {
 
     use super::*;
 
-    /// What is found in a body, whatever its chunks.
+    /// The version found in a body. It must not depend on how the body is split into chunks.
     fn version(body: &[u8], media_type: &'static str, coding: &'static str) -> Option<u64> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
@@ -274,7 +275,7 @@ mod tests {
         assert_eq!(object(&status), None);
         assert_eq!(version(&[0xff; 40_000], "application/vnd.kubernetes.protobuf", ""), None);
 
-        // A list, by hand: `ListMeta` has the version in another field.
+        // The list is encoded by hand. `ListMeta` has the version in another field.
         let list = b"k8s\0\x0a\x0d\x0a\x02v1\x12\x07PodList\x12\x06\x0a\x04\x12\x0222";
         assert_eq!(version(list, "application/vnd.kubernetes.protobuf", ""), Some(22));
     }

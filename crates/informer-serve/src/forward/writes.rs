@@ -1,5 +1,5 @@
-//! What forwarded requests tell about the versions that the API server has reached, so that the
-//! next read of a caller shows its last write.
+//! Resource versions that forwarded responses name. The cache answers no read of the newest state
+//! before it has reached them, so that a caller's next read shows its last write.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,58 +17,61 @@ use super::version::VersionScan;
 use crate::collection::Collection;
 use crate::collections::{Collections, Stored};
 
-/// The forwarded writes that reads must wait for, by resource: a write in one version of a group is
-/// seen in all others.
+/// The forwarded writes that reads must wait for. The key is the stored resource, because a write
+/// in one API version of a group is visible in all others.
 pub(crate) struct Writes {
     collections: Arc<Collections>,
     pending: Mutex<HashMap<Stored, Pending>>,
 }
 
-/// What the collections of a resource do not show yet, as far as their own floors do not say it.
+/// Writes of a resource that its collections may not show yet, and that the floors of their
+/// histories do not cover.
 #[derive(Debug, Default)]
 struct Pending {
-    /// The highest version that was named while the resource was held in no version.
+    /// Highest resource version that a response named while no collection held the resource.
     floor: u64,
     unnamed: Option<Unnamed>,
-    /// Counts the writes without a version.
+    /// Number of writes so far whose response named no version.
     count: u64,
-    /// Whether a version is being looked for.
+    /// Whether [`Writes::find_version`] has a list in flight.
     is_searched: bool,
 }
 
-/// A write whose answer named no version.
+/// The last write whose response named no version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unnamed {
-    /// No later version is known.
+    /// No upper bound of its version is known.
     Open,
-    /// A list that was asked for later had this version.
+    /// Its version is at most this one, which a list named that was requested after the write.
     Before(u64),
 }
 
-/// Watches over one forwarded request, and takes note of what it told. A write that is dropped
-/// without an answer may have happened.
+/// Observes one forwarded request and records the resource version that its response names. If it
+/// is dropped before that, it records a write without a version, because the write may have
+/// happened.
 pub(crate) struct Telling {
     writes: Arc<Writes>,
     stored: Stored,
     kind: Kind,
-    /// Of the histories of the stores that held the resource when the request was sent.
+    /// The epochs of the collections that held the resource when the request was sent.
     epochs: Vec<(Resource, u64)>,
-    /// How many writes without a version there were then.
+    /// [`Pending::count`] when the request was sent.
     count: u64,
     is_settled: bool,
 }
 
-/// What a forwarded request can tell.
+/// The kind of a forwarded request, which decides what the version in its response means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A write: its version is that of an object after it.
+    /// A write. The response names the version of the object after the write.
     Write,
-    /// A deletion of a collection: its version is that of the list before it, and a refusal may
-    /// have deleted some of it.
+    /// A deletion of a collection. The response names the version of the list before the deletion,
+    /// and some objects may be deleted even if the request fails.
     DeleteCollection,
-    /// A list of the newest state: its version is no lower than that of any earlier write.
+    /// A list of the newest state. The response names a version no lower than that of any earlier
+    /// write.
     NewestList,
-    /// Another read.
+    /// Any other read. The response names a version that the API server has reached.
     Read,
 }
 
@@ -77,7 +80,7 @@ impl Writes {
         Arc::new(Self { collections, pending: Mutex::default() })
     }
 
-    /// Begins to watch over a request about a resource.
+    /// Begins to observe a request for a resource.
     pub(crate) fn telling(self: &Arc<Self>, resource: &Resource, kind: Kind) -> Telling {
         let stored = Stored::of(resource);
         let count = lock(&self.pending).get(&stored).map_or(0, |it| it.count);
@@ -92,9 +95,9 @@ impl Writes {
         }
     }
 
-    /// Whether a read of the newest state must be forwarded, because a write without a version may
-    /// be missing in the collection. Also hands over to the collection what was told before it was
-    /// held.
+    /// Whether a read of the newest state must be forwarded, because the collection may not show a
+    /// write without a version. Also raises the floor of the collection to versions that were named
+    /// before it existed.
     pub(crate) fn must_forward(&self, collection: &Arc<Collection>, refresh: Duration) -> bool {
         let stored = Stored::of(&collection.own);
         let mut all = lock(&self.pending);
@@ -109,8 +112,8 @@ impl Writes {
             Some(Unnamed::Open) => true,
             Some(Unnamed::Before(version)) => {
                 let history = &collection.history;
-                // Kept for the collections of other versions. A floor that was forgotten was of
-                // another history.
+                // `unnamed` stays set, because collections of other API versions may need it too.
+                // A floor below `version` was reset: `version` belongs to another history.
                 if history.version() >= version || history.floor() < version {
                     return false;
                 }
@@ -121,8 +124,9 @@ impl Writes {
         }
     }
 
-    /// Finds a version that is no lower than that of any write until now, by a list of one object
-    /// with the endpoint's own account. Readers may list nothing, or in a form that is not searched.
+    /// Finds a version that is no lower than that of any write so far. To do so it lists one object
+    /// with the endpoint's own account, because callers may never list the resource, or only in
+    /// encodings that [`VersionScan`] cannot read.
     pub(crate) fn find_version(self: &Arc<Self>, collection: &Arc<Collection>, client: &Client) {
         match lock(&self.pending).get_mut(&Stored::of(&collection.own)) {
             Some(pending) if pending.unnamed == Some(Unnamed::Open) && !pending.is_searched => {
@@ -146,7 +150,7 @@ impl Writes {
         });
     }
 
-    /// The collections of a resource, one for each version in which it is held.
+    /// The collections of a resource, one for each API version in which it is held.
     fn held(&self, stored: &Stored) -> Vec<Arc<Collection>> {
         let mut held = self.collections.now();
         held.retain(|it| !it.has_ended() && Stored::of(&it.own) == *stored);
@@ -155,7 +159,7 @@ impl Writes {
 
     fn named(&self, telling: &Telling, version: u64) {
         let held = self.held(&telling.stored);
-        // Versions of another history do not compare.
+        // Versions of different histories are not comparable.
         let is_another = |it: &Arc<Collection>| {
             let then = telling.epochs.iter().find(|(resource, _)| *resource == it.own);
             then.is_some_and(|(_, epoch)| *epoch != it.epoch())
@@ -195,27 +199,28 @@ impl Telling {
         }
     }
 
-    /// Whether an answer says that nothing was changed.
+    /// Whether a response with this status means that the request changed nothing.
     pub(super) fn is_refused_by(&self, status: StatusCode) -> bool {
         match self.kind {
-            // Some objects may be gone before another is refused; credentials are looked at first.
+            // Some objects may be deleted before another one is refused. Only authentication comes
+            // before all deletions.
             Kind::DeleteCollection => status == StatusCode::UNAUTHORIZED,
             Kind::Write | Kind::NewestList | Kind::Read => status.is_client_error(),
         }
     }
 
-    /// Whether a version in the body of the answer is worth looking for.
+    /// Whether the version in the response body is of use.
     pub(super) fn needs_version(&self) -> bool {
         self.kind != Kind::DeleteCollection
     }
 
-    /// The body names this version.
+    /// Records the version that the response body names.
     pub(super) fn named(&mut self, version: u64) {
         self.is_settled = true;
         self.writes.named(self, version);
     }
 
-    /// The request changed nothing: it was refused, or not sent.
+    /// Records that the request changed nothing, because it was refused or not sent.
     pub(super) fn changed_nothing(&mut self) {
         self.is_settled = true;
     }
@@ -238,7 +243,7 @@ impl fmt::Debug for Telling {
     }
 }
 
-/// The version that the answer to a request names.
+/// The version that the response to a GET of this path names.
 async fn first_version(client: &Client, path: &str) -> Option<u64> {
     let mut accepted = HeaderMap::new();
     accepted.insert(ACCEPT, HeaderValue::from_static("application/json"));
