@@ -143,8 +143,8 @@ impl fmt::Debug for Upstream {
 }
 
 impl Forwarder {
-    /// Allows `max_forwarded` requests in flight, and a quarter of that for each user. Long requests
-    /// do not count.
+    /// Allows `max_forwarded` requests in flight, and a quarter of that for each user. Long
+    /// requests do not count.
     pub(crate) fn new(max_forwarded: usize, stop: CancellationToken) -> Self {
         let permits = Arc::new(Semaphore::new(max_forwarded.min(Semaphore::MAX_PERMITS)));
         let per_user = PerUser::new((max_forwarded / 4).max(1));
