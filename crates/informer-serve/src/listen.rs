@@ -1,4 +1,5 @@
-//! Connections: how many at a time, and how long one may take to say what it wants (G34).
+//! Accepts connections, limits how many are open, and limits how long each may be idle or slow
+//! (G34).
 
 mod connection;
 mod places;
@@ -24,25 +25,26 @@ pub(crate) use places::Places;
 use places::Places;
 pub(crate) use places::Slot;
 
-/// How long to wait after a connection could not be accepted, for want of file descriptors most
-/// likely.
+/// Delay after a failed accept. Most likely the process has no free file descriptors, so that an
+/// immediate retry would fail too.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
-/// What clients may take.
+/// Limits of clients.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// Connections at a time; others wait, or get the places of idle strangers.
+    /// Maximum number of open connections. A new connection beyond it waits, or replaces an idle
+    /// one without accepted credentials.
     pub(crate) connections: usize,
-    /// How long a TLS handshake may take.
+    /// Time limit for a TLS handshake.
     pub(crate) handshake: Duration,
-    /// How long a connection may take to send the head of a request. Over HTTP/1.1 it may stay idle
-    /// as long between two.
+    /// Time limit for the head of a request. Over HTTP/1.1 it includes the idle time before the
+    /// request.
     pub(crate) request_head: Duration,
-    /// How long an HTTP/2 connection may stay without a stream. As in kube-apiserver, and as long
-    /// as Go's clients keep one.
+    /// Time limit for an HTTP/2 connection without a stream. It is the one of kube-apiserver, and
+    /// the time for which Go's clients keep an idle connection.
     pub(crate) idle: Duration,
-    /// How long a client may take nothing of what is ready for it: of a connection's bytes, and of
-    /// the body of an HTTP/2 stream.
+    /// How long a client may read nothing while data is ready for it. It applies to the bytes of
+    /// the connection, and to the body of each HTTP/2 stream.
     pub(crate) stall: Duration,
 }
 
@@ -58,8 +60,8 @@ impl Default for Limits {
     }
 }
 
-/// Serves until `stop` resolves, then lets running requests end; dropping the future ends them at
-/// once.
+/// Serves until `stop` resolves, then waits for the requests in progress. Dropping the future
+/// aborts them.
 pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
@@ -70,12 +72,13 @@ pub(crate) async fn serve(
     let server = Arc::new(Server::new(router, tls, limits));
     let (stopping, dropped) = (CancellationToken::new(), CancellationToken::new());
     let _guard = dropped.clone().drop_guard();
-    // Nothing is sent: it is closed when no connection is left.
+    // Nothing is sent on this channel. It closes when the last connection drops its sender.
     let (open, mut all_closed) = mpsc::channel::<Infallible>(1);
     let places = Places::new(limits.connections);
     let accept = async {
         loop {
-            // First, since nobody leaves for a connection that does not come.
+            // Accepting comes before the wait for a slot, because that wait may close another
+            // connection.
             let Ok((stream, _)) = listener.accept().await else {
                 tokio::time::sleep(ACCEPT_AGAIN).await;
                 continue;

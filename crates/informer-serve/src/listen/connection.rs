@@ -1,4 +1,4 @@
-//! One connection: handshake, protocol, end.
+//! Serves one connection: TLS handshake, HTTP/1.1 or HTTP/2, shutdown.
 
 use std::convert::Infallible;
 use std::io;
@@ -25,32 +25,34 @@ use super::{Limits, Slot};
 use crate::access::Peer;
 use crate::audit::RemoteAddress;
 
-/// The largest head of a request, and what HTTP/1.1 buffers in each direction.
+/// Maximum size of the head of a request. HTTP/1.1 buffers as much in each direction.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
-/// How many headers a request may have over HTTP/1.1: proxies send one for each group of a user.
+/// Maximum number of headers of an HTTP/1.1 request. It is high because proxies send one header for
+/// each group of a user.
 const MAX_HEADERS: usize = 1000;
-/// As in kube-apiserver.
+/// Maximum number of concurrent HTTP/2 streams, as in kube-apiserver.
 const MAX_STREAMS: u32 = 250;
-/// How much of an HTTP/2 stream is buffered for a client that does not open its window.
+/// Bytes buffered for each HTTP/2 stream while the client does not open its window.
 const MAX_STREAM_BYTES: usize = 64 * 1024;
-/// How much is encrypted ahead for a client that does not read.
+/// Bytes encrypted in advance while the client does not read.
 const TLS_BUFFER: usize = 32 * 1024;
-/// How many streams a client may open and reset before they are looked at (rapid reset).
+/// Maximum number of streams that the client opened and reset before they were accepted. It
+/// protects against rapid reset attacks.
 const MAX_PENDING_RESETS: usize = 20;
-/// How many streams may be reset because of a client's errors.
+/// Maximum number of streams that the server resets because of errors of the client.
 const MAX_ERROR_RESETS: usize = 256;
-/// How often a client is probed for being there.
+/// Interval of HTTP/2 pings and TCP keepalive probes, which detect clients that have vanished.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
-/// How much unsent data the kernel buffers for each connection. More of it only delays the moment
-/// at which a slow client is noticed.
+/// Unsent bytes that the kernel buffers for each connection. A larger buffer only delays the
+/// detection of a slow client.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const MAX_UNSENT_BYTES: u32 = 128 * 1024;
-/// How much is read of a client that was refused before its connection is closed.
+/// Maximum number of bytes that are read from a refused client before its connection is closed.
 const MAX_DISCARDED_BYTES: u64 = 64 * 1024;
 const PLAIN_REFUSED: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 50\r\nConnection: close\r\n\r\nthis address speaks TLS: ask with https:// instead";
 
-/// What all connections are served with.
+/// The configuration that all connections share.
 pub(super) struct Server {
     router: Router,
     tls: Option<TlsAcceptor>,
@@ -69,7 +71,7 @@ impl Server {
         Self { router, tls, limits, http1 }
     }
 
-    /// Serves a connection to its end; `stop` lets its running requests end.
+    /// Serves a connection to its end. After `stop` it only finishes the requests in progress.
     pub(super) async fn connection(
         self: Arc<Self>,
         mut stream: TcpStream,
@@ -89,7 +91,7 @@ impl Server {
         self.over(stream, (slot, address), stop).await;
     }
 
-    /// Serves a connection that may be any stream of bytes.
+    /// Serves a connection over any stream of bytes, so that tests need no sockets.
     pub(super) async fn over<S>(
         &self,
         stream: S,
@@ -102,7 +104,7 @@ impl Server {
         let Some(acceptor) = &self.tls else {
             return self.http1(stream, (slot, None, address), &stop).await;
         };
-        // In a box of its own, since its state is large and short-lived.
+        // The handshake is boxed, because its state is large and short-lived.
         let handshake = acceptor.accept_with(stream, |tls| tls.set_buffer_limit(Some(TLS_BUFFER)));
         let handshake = Box::pin(handshake);
         let stream = tokio::select! {
@@ -132,8 +134,8 @@ impl Server {
         drop(connection.await);
     }
 
-    /// Serves HTTP/2 until the client ends it, or has asked for nothing for too long: it has then
-    /// the time that a stalled stream has to leave.
+    /// Serves HTTP/2 until the client closes the connection or opens no stream for too long. In the
+    /// latter case the client gets a GOAWAY, and [`Limits::stall`] to close the connection.
     async fn http2<S>(&self, stream: S, of: Of, stop: &CancellationToken)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -176,14 +178,15 @@ fn http2(streams: Streams) -> http2::Builder<Streams> {
     http2
 }
 
-/// What is known of a connection.
+/// The slot, client certificate and remote address of a connection.
 type Of = (Slot, Option<Peer>, Option<RemoteAddress>);
 
-/// The routes, for requests of one connection.
+/// The router for the requests of one connection. It adds what is known of the connection to their
+/// extensions.
 pub(super) struct Service {
     router: Router,
     slot: Slot,
-    /// The certificate that the client has shown.
+    /// The certificate that the client presented.
     peer: Option<Peer>,
     address: Option<RemoteAddress>,
 }
@@ -205,22 +208,23 @@ impl hyper::service::Service<Request<Incoming>> for Service {
     }
 }
 
-/// Answers a client that does not speak TLS; says whether it was one.
+/// Returns whether the client sent plain HTTP instead of TLS, after responding with an error.
 async fn refuse_plain(stream: &mut TcpStream) -> io::Result<bool> {
     let mut first = [0];
     stream.peek(&mut first).await?;
-    // The method of a request; TLS begins with 22.
+    // A plain request begins with its method in upper case, and a TLS handshake with byte 22.
     if !first[0].is_ascii_uppercase() {
         return Ok(false);
     }
     stream.write_all(PLAIN_REFUSED).await?;
     stream.shutdown().await?;
-    // A socket that is closed with unread bytes resets the connection, and the answer is lost.
+    // Closing a socket with unread bytes resets the connection, and the response would be lost.
     tokio::io::copy(&mut stream.take(MAX_DISCARDED_BYTES), &mut tokio::io::sink()).await?;
     Ok(true)
 }
 
-/// Sets what keeps events fast, and clients that vanished from staying; all of it is optional.
+/// Sets socket options for low latency, and to detect clients that have vanished. Errors are
+/// ignored, because none of the options is required.
 fn tune(stream: &TcpStream) {
     drop(stream.set_nodelay(true));
     let socket = SockRef::from(stream);

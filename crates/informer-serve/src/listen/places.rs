@@ -1,4 +1,5 @@
-//! The places of connections. When all are taken, a new connection gets that of an idle stranger.
+//! Limits the number of connections. At the limit, a new connection replaces an idle one without
+//! accepted credentials (a stranger).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -8,20 +9,20 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How long a new connection keeps its place without accepted credentials.
+/// How long a new connection keeps its slot without accepted credentials.
 const GRACE: Duration = Duration::from_secs(1);
-/// How often a stranger is looked for while there is no place.
+/// Interval of the search for an idle stranger while no slot is free.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// The places of all connections that are served at a time.
+/// The slots of all open connections.
 #[derive(Debug)]
 pub(crate) struct Places {
     free: Arc<Semaphore>,
     strangers: Arc<Strangers>,
 }
 
-/// The place of a connection. What takes a connection over, as a WebSocket does, keeps it; each
-/// request has a clone while it is answered.
+/// The slot of a connection, free once all clones are dropped. Each request in progress has a
+/// clone, and so does a WebSocket that takes the connection over.
 #[derive(Debug, Clone)]
 pub(crate) struct Slot(Arc<Place>);
 
@@ -32,7 +33,7 @@ struct Place {
     _permit: OwnedSemaphorePermit,
 }
 
-/// The connections without a request whose credentials were accepted, oldest first.
+/// The connections on which no credentials were accepted yet, oldest first.
 #[derive(Debug, Default)]
 struct Strangers(Mutex<ByNumber>);
 
@@ -46,7 +47,7 @@ struct ByNumber {
 struct Stranger {
     since: Instant,
     place: Weak<Place>,
-    /// Ends the connection at once.
+    /// Aborts the connection.
     close: CancellationToken,
 }
 
@@ -56,8 +57,8 @@ impl Places {
         Self { free, strangers: Arc::default() }
     }
 
-    /// Waits for the place of a connection that `close` ends. While all are taken, strangers without
-    /// a request in progress are closed, the oldest first.
+    /// Waits for a slot for a new connection, which `close` aborts. While no slot is free, this
+    /// closes strangers without a request in progress, the oldest first.
     pub(crate) async fn take(&self, close: CancellationToken) -> Slot {
         loop {
             if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
@@ -83,7 +84,7 @@ impl Places {
 }
 
 impl Slot {
-    /// Keeps the place to the end of the connection: its credentials were accepted.
+    /// Keeps the slot until the connection ends, because its credentials were accepted.
     pub(crate) fn keep(&self) {
         self.0.strangers.remove(self.0.number);
     }
@@ -92,8 +93,8 @@ impl Slot {
 impl Strangers {
     fn close_oldest(&self) {
         let mut strangers = self.lock();
-        // Its connection alone has the place of one that is idle, and each request in progress has
-        // a clone.
+        // An idle connection holds the only reference to its slot, since each request in progress
+        // holds another one.
         let is_idle = |it: &Stranger| it.place.strong_count() <= 1 && it.since.elapsed() >= GRACE;
         let oldest = strangers.connections.iter().find(|(_, it)| is_idle(it));
         let oldest = oldest.map(|(number, _)| *number);
@@ -121,13 +122,14 @@ impl Drop for Place {
 mod tests {
     use super::*;
 
-    /// A connection that ends when it is closed: its place, and what closes it.
+    /// Opens a connection. Returns its slot and the token that aborts it.
     async fn connect(places: &Places) -> (Slot, CancellationToken) {
         let close = CancellationToken::new();
         (places.take(close.clone()).await, close)
     }
 
-    /// A new connection gets no place within a time that is longer than any pause.
+    /// Checks that a new connection gets no slot, within a time that is longer than any delay in
+    /// the code.
     async fn waits(places: &Places) {
         let taken = tokio::time::timeout(10 * GRACE, connect(places)).await;
         assert!(taken.is_err(), "nobody has left");

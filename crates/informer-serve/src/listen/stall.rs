@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
-/// Fails a write that makes no progress for `limit`: the peer does not read.
+/// Fails a write that makes no progress for `limit`, because the peer does not read.
 ///
 /// The timer exists only while a write is pending.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for StallGuard<S> {
         self.io.is_write_vectored()
     }
 
-    // Neither waits for the peer on a TCP stream.
+    // Flush and shutdown have no time limit, because they do not wait for the peer on a TCP stream.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.io).poll_flush(context)
     }
@@ -106,7 +106,7 @@ mod tests {
         written.unwrap();
         assert!(ours.pending.is_none());
 
-        // Time that passes between writes does not count.
+        // The time between writes does not count.
         let started = Instant::now();
         let failed = ours.write_all(&[0; 2000]).await.unwrap_err();
         assert_eq!(failed.kind(), io::ErrorKind::TimedOut);

@@ -1,5 +1,5 @@
-//! The streams of one HTTP/2 connection: a stream whose client does not read is reset, and a
-//! connection without streams is closed.
+//! The streams of one HTTP/2 connection. A stream is reset if the client does not read it, and a
+//! connection is closed if it has no streams for too long.
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -20,31 +20,32 @@ use tokio::time::{Duration, Instant, Sleep, sleep, sleep_until};
 use super::Limits;
 use super::connection::Service;
 
-/// Size of the pieces in which a body is handed over. A larger piece would be buffered whole as
-/// soon as the client's window has room for one byte of it.
+/// Maximum size of the frames that hyper gets of a body. It buffers a whole frame as soon as the
+/// client's window has room for one byte of it.
 const MAX_PIECE: usize = 16 * 1024;
 
 tokio::task_local! {
-    /// What became of the body of the stream that a task serves, in the last poll of that task.
+    /// The state of the body of the task's stream, as seen in the last poll of the task.
     static SEEN: Cell<Seen>;
 }
 
-/// What was seen of a body in one poll of its stream.
+/// The state of a body, as seen in one poll of its stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Seen {
-    /// It was not polled.
+    /// The body was not polled.
     Nothing,
-    /// It has nothing to send at the moment.
+    /// The body has nothing to send at the moment.
     Idle,
-    /// It gave a frame, and was not asked for another one: the client has no room for it.
+    /// The body returned a frame and was not polled again, so the client's window has no room for
+    /// the frame.
     Waiting,
 }
 
-/// Runs the streams of one connection, each in a task; clones are of the same connection.
+/// Runs each stream of one connection in a task. Clones belong to the same connection.
 ///
-/// A stream ends when its body has a frame that the client makes no room for during
-/// [`Limits::stall`]. HTTP/2 has a window for each stream, so that the socket may take bytes all
-/// the time. The timer exists only while a frame waits.
+/// A stream is reset if a frame of its body waits for window space for [`Limits::stall`]. The time
+/// limit on writes to the socket does not cover this: each HTTP/2 stream has its own window, and
+/// other streams may make progress all the time. The timer exists only while a frame waits.
 #[derive(Debug, Clone)]
 pub(super) struct Streams {
     limits: Limits,
@@ -54,7 +55,7 @@ pub(super) struct Streams {
 #[derive(Debug)]
 struct Open {
     count: usize,
-    /// When the last one was seen, or the connection began.
+    /// When a stream was last seen open. Initially the start of the connection.
     last_seen: Instant,
     had_any: bool,
 }
@@ -65,30 +66,30 @@ impl Streams {
         Self { limits, open: Arc::new(Mutex::new(open)) }
     }
 
-    /// Whether there has been a stream.
+    /// Whether the connection ever had a stream.
     pub(super) fn had_any(&self) -> bool {
         lock(&self.open).had_any
     }
 
-    /// Resolves once the connection was without a stream for as long as it may be.
+    /// Resolves once the connection has been without a stream for the time limit.
     pub(super) async fn unused(&self) {
         let limits = self.limits;
         self.without(|open| match open.had_any {
             true => open.last_seen + limits.idle,
-            // Nothing has been asked for.
+            // The first request has a shorter limit, as over HTTP/1.1.
             false => open.last_seen + limits.request_head,
         })
         .await;
     }
 
-    /// Resolves once the connection was without a stream for `limit`, from now on.
+    /// Resolves once the connection has been without a stream for `limit`, counted from this call.
     pub(super) async fn unused_for(&self, limit: Duration) {
         let begun = Instant::now();
         self.without(|open| open.last_seen.max(begun) + limit).await;
     }
 
-    /// Resolves once a deadline is over and there is no stream. It is looked at when it may be
-    /// over, not with every stream.
+    /// Resolves once the deadline has passed and no stream is open. It wakes up only when the
+    /// deadline may have passed, so that opening and closing streams stays cheap.
     async fn without(&self, deadline: impl Fn(&Open) -> Instant) {
         loop {
             let next = {
@@ -123,8 +124,9 @@ impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Streams {
     }
 }
 
-/// Runs a stream to its end, or until its body has waited for `limit`. The stream is reset then,
-/// and what was buffered of it dropped. In a box, since a future would hold it more than once.
+/// Runs a stream to its end, or until its body has waited for `limit`. Dropping the stream resets
+/// it and discards its buffered data. It is boxed, because the future of this function would
+/// contain it more than once.
 async fn until_stalled(mut stream: Pin<Box<impl Future<Output = ()>>>, limit: Duration) {
     let mut waiting: Option<Pin<Box<Sleep>>> = None;
     std::future::poll_fn(|context| {
@@ -142,7 +144,7 @@ async fn until_stalled(mut stream: Pin<Box<impl Future<Output = ()>>>, limit: Du
     .await;
 }
 
-/// Counts as one stream until it is dropped.
+/// Counts as one open stream until it is dropped.
 struct Counted(Arc<Mutex<Open>>);
 
 impl Drop for Counted {
@@ -153,7 +155,7 @@ impl Drop for Counted {
     }
 }
 
-/// The service of a connection whose bodies [`Streams`] watches over.
+/// The service of a connection, with bodies that report their state to [`Streams`].
 pub(super) struct OfStreams(pub(super) Service);
 
 type Answered = Response<Body>;
@@ -173,16 +175,16 @@ impl hyper::service::Service<Request<Incoming>> for OfStreams {
     }
 }
 
-/// A body in pieces, which says in [`SEEN`] whether one of them waits.
+/// Splits the frames of a body into pieces and records in [`SEEN`] whether a piece waits.
 struct Pieces {
     body: Body,
-    /// What is left of a large frame.
+    /// The rest of a large frame.
     rest: Bytes,
 }
 
 impl Pieces {
-    /// The first piece of what is left. The last byte of a large frame comes by itself: the end of
-    /// the body is not handed over before there is room for all of it.
+    /// Takes the next piece of `rest`. The last byte of a large frame is a piece of its own, so
+    /// that hyper sees the end of the body only once the window had room for all bytes before it.
     fn cut(&mut self) -> Bytes {
         let length = match self.rest.len() {
             1 => 1,

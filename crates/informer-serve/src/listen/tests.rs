@@ -20,20 +20,20 @@ use crate::tls::secret::Pair;
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 const ENDLESS: &[u8] = b"GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-/// The size of `/large`: more than is buffered of a stream.
+/// The size of the body of `/large`. It exceeds the buffer of a stream.
 const LARGE: usize = 300_000;
 
-/// More than any limit here.
+/// A time that is longer than any limit of the code.
 const FOR_EVER: Duration = Duration::from_secs(600);
-/// For what happens at once, unless there is a fault.
+/// A deadline for steps that take no time unless the code has a bug.
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// A server that answers with the version of HTTP, and without end on `/endless`.
+/// A server that responds with the HTTP version, and on `/endless` with a body that does not end.
 struct Running {
     address: String,
     stop: oneshot::Sender<()>,
     serving: JoinHandle<()>,
-    /// Told when an endless body is dropped.
+    /// Receives a message when an endless body is dropped.
     ended: mpsc::UnboundedReceiver<()>,
 }
 
@@ -48,7 +48,7 @@ impl Running {
         Self { address, stop, serving, ended }
     }
 
-    /// A server that speaks TLS, and its certificate.
+    /// Starts a server with TLS. Returns its certificate as well.
     async fn start_tls() -> (Self, Pair) {
         let pair = Pair::new();
         (Self::start(Limits::default(), Some(pair.tls().acceptor())).await, pair)
@@ -69,7 +69,7 @@ fn router(ended: mpsc::UnboundedSender<()>) -> Router {
         .route("/endless", get(move || async move { endless(ended.clone()) }))
 }
 
-/// One frame, and no end: a watch of what does not change.
+/// A body with one frame that does not end, as a watch without changes.
 fn quiet() -> Body {
     let first = stream::iter([Ok::<_, Infallible>(Bytes::from("first"))]);
     Body::from_stream(first.chain(stream::pending()))
@@ -79,7 +79,7 @@ fn endless(ended: mpsc::UnboundedSender<()>) -> Body {
     struct Ended(mpsc::UnboundedSender<()>);
     impl Drop for Ended {
         fn drop(&mut self) {
-            // A test that is over listens no more.
+            // The receiver is gone if the test has ended.
             _ = self.0.send(());
         }
     }
@@ -144,7 +144,7 @@ async fn strangers_that_ask_and_stay_take_no_place_from_others() {
     for mut stranger in [asked, half] {
         let mut probe = TcpStream::connect(&running.address).await.unwrap();
         timeout(DEADLINE, ask(&mut probe, "/known")).await.expect("not served");
-        // It was reset if some of what it sent was not read.
+        // The read fails with a reset if the server left bytes of the client unread.
         drop(stranger.read_to_end(&mut Vec::new()).await);
         ask(&mut known, "/known").await;
         served.push(probe);
@@ -226,7 +226,8 @@ async fn a_handshake_has_a_time_limit() {
     running.stop().await;
 }
 
-/// A connection in memory, for a paused clock: it does not wait for sockets.
+/// A connection in memory. Tests with a paused clock need one, because sockets would not stop the
+/// clock from advancing.
 struct InMemory {
     client: DuplexStream,
     pair: Pair,
@@ -251,7 +252,7 @@ impl InMemory {
         Self { client, pair, serving, ended }
     }
 
-    /// A connection over TLS.
+    /// Opens a connection over TLS.
     async fn connect(protocol: &str) -> Connected {
         let Self { client, pair, serving, ended } = Self::start(Scheme::Https);
         let client = pair.handshake(client, &[protocol]).await.unwrap();
@@ -315,9 +316,9 @@ async fn a_slow_client_is_served() {
     connected.serving.await.unwrap();
 }
 
-/// The beginning of HTTP/2, with empty settings.
+/// The HTTP/2 preface of a client, with empty settings.
 const BEGIN: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
-/// Windows of a gigabyte for the connection and its streams.
+/// Frames that open windows of a gigabyte for the connection and its streams.
 const OPEN_WINDOWS: &[u8] =
     b"\0\0\x06\x04\0\0\0\0\0\0\x04\x40\0\0\0\0\0\x04\x08\0\0\0\0\0\x40\0\0\0";
 /// GET /endless on stream 1.

@@ -1,4 +1,4 @@
-//! HTTP/2 clients that keep the connection alive, and take nothing of a stream.
+//! Tests of HTTP/2 clients that keep the connection alive but do not read a stream.
 
 use std::io;
 
@@ -8,13 +8,14 @@ use hyper::client::conn::http2::{Builder, SendRequest};
 
 use super::*;
 
-/// Types of frames, a flag and an error.
+/// Two types of frames; below them an error code and a flag.
 const PING: u8 = 6;
 const GOAWAY: u8 = 7;
 const ENHANCE_YOUR_CALM: u32 = 0xb;
 const ACK: u8 = 1;
 
-/// A client whose connection is driven: pings are answered, and windows opened only by reading.
+/// A client whose connection runs in a task. It answers pings, and opens windows only as the test
+/// reads.
 struct Client {
     requests: SendRequest<Empty<Bytes>>,
     driven: JoinHandle<hyper::Result<()>>,
@@ -23,7 +24,7 @@ struct Client {
 }
 
 impl Client {
-    /// A client with windows of that size for each stream.
+    /// Connects with a window of this size for each stream.
     async fn connect(window: u32) -> Self {
         let Connected { client, serving, ended } = InMemory::connect("h2").await;
         let handshake = Builder::new(TokioExecutor::new())
@@ -107,7 +108,7 @@ async fn a_connection_without_streams_is_closed_and_one_with_a_watch_is_not() {
     let started = Instant::now();
     timeout(FOR_EVER, client.serving).await.expect("still open").unwrap();
     assert_eq!(started.elapsed(), idle);
-    // With a GOAWAY, which is no error.
+    // The server closes the connection with a GOAWAY, which is no error.
     client.driven.await.unwrap().unwrap();
 }
 
@@ -115,7 +116,7 @@ async fn a_connection_without_streams_is_closed_and_one_with_a_watch_is_not() {
 async fn a_stream_that_stays_half_open_does_not_keep_its_connection() {
     let mut connected = InMemory::connect("h2").await;
     let started = Instant::now();
-    // The small answer never fits, and is buffered to its end.
+    // The window never has room for the small response, so all of it stays in the buffer.
     let no_window = b"\0\0\x06\x04\0\0\0\0\0\0\x04\0\0\0\0";
     let get = b"\0\0\x0e\x01\x05\0\0\0\x01\x82\x87\x84\x41\x09localhost";
     connected.client.write_all(&[BEGIN, no_window, get].concat()).await.unwrap();
@@ -144,7 +145,7 @@ async fn a_client_that_resets_what_it_asks_for_is_sent_away_and_no_other() {
     let reading = async { drop(reading.read_to_end(&mut told).await) };
     timeout(DEADLINE, async { tokio::join!(attacking, reading) }).await.expect("still served");
     assert_eq!(error_of(&told), Some(ENHANCE_YOUR_CALM));
-    // What was begun has ended.
+    // All bodies that were started have ended.
     let mut begun = 0;
     while running.ended.recv().now_or_never().is_some() {
         begun += 1;
@@ -159,7 +160,7 @@ async fn a_client_that_resets_what_it_asks_for_is_sent_away_and_no_other() {
     running.stop().await;
 }
 
-/// The error of the last GOAWAY of what was read.
+/// The error code of the last GOAWAY frame in these bytes.
 fn error_of(mut read: &[u8]) -> Option<u32> {
     let mut error = None;
     while let Some((head, rest)) = read.split_first_chunk::<9>() {
@@ -173,7 +174,7 @@ fn error_of(mut read: &[u8]) -> Option<u32> {
     error
 }
 
-/// Reads, and answers what must be answered, until the connection ends.
+/// Reads frames and answers pings until the connection ends.
 async fn answer_pings(client: &mut TlsStream<DuplexStream>) -> io::Result<Infallible> {
     loop {
         let mut head = [0; 9];
