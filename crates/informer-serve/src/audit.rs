@@ -1,4 +1,5 @@
-//! One line for each answer that the API server does not see, and for each refusal.
+//! The audit log: one line for each response that does not come from the API server, and for each
+//! refused request.
 
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicU64;
@@ -18,17 +19,18 @@ use tokio::sync::mpsc;
 use crate::access::{Attributes, Caller};
 use crate::metrics::Origin;
 
-/// How many lines wait to be written.
+/// Maximum number of lines that wait to be written.
 const MAX_WAITING: usize = 4096;
-/// How many of them may be of callers who are not known: they must not push out the others'.
+/// Maximum number of waiting lines before lines of unauthenticated callers are dropped, so that
+/// they leave room for the lines of authenticated callers.
 const MAX_WAITING_UNKNOWN: usize = MAX_WAITING / 2;
-/// How many lines are written at a time.
+/// Maximum number of lines in one write.
 const MAX_BATCH: usize = 256;
-/// The longest URL and user agent that are written.
+/// Maximum length of a URL or user agent in a line; longer ones are cut.
 const MAX_TEXT: usize = 4096;
 
-/// Writes lines in a task of its own. When the writer is slower than the answers, lines are dropped
-/// and counted: no answer waits for it.
+/// Writes lines in a separate task. If the writer is too slow, lines are dropped and counted, so
+/// that no response waits for the log.
 pub(crate) struct AuditLog {
     lines: mpsc::Sender<Vec<u8>>,
     dropped: Dropped,
@@ -36,7 +38,7 @@ pub(crate) struct AuditLog {
 
 type Dropped = Counter<u64, AtomicU64>;
 
-/// What is known of a request before it is answered.
+/// The part of a line that is known before the response.
 pub(crate) struct Audited {
     received: Timestamp,
     uri: Uri,
@@ -46,24 +48,24 @@ pub(crate) struct Audited {
     address: Option<SocketAddr>,
 }
 
-/// What a request is about, where its path does not say it: set by the handler that finds out, in
-/// the extensions of the request. A line is written for each.
+/// The attributes of a request that does not have them in its path. The handler sets them, through
+/// the extensions of the request. A line is written for each element.
 #[derive(Clone, Default)]
 pub(crate) struct About(Arc<OnceLock<Arc<[Attributes]>>>);
 
 impl About {
-    /// The first call counts.
+    /// Sets the attributes. Later calls have no effect.
     pub(crate) fn set(&self, attributes: impl Into<Arc<[Attributes]>>) {
         self.0.get_or_init(|| attributes.into());
     }
 }
 
-/// The address that a request came from, in its extensions.
+/// The remote address of a request, in its extensions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RemoteAddress(pub(crate) SocketAddr);
 
 impl AuditLog {
-    /// A log that is written until the last handle is dropped.
+    /// Starts the task that writes the log. It ends after the log is dropped.
     pub(crate) fn start(writer: impl AsyncWrite + Send + Unpin + 'static) -> Self {
         let (lines, waiting) = mpsc::channel(MAX_WAITING);
         let dropped = Dropped::default();
@@ -76,8 +78,9 @@ impl AuditLog {
         registry.register("serve_audit_lines_dropped", help, self.dropped.clone());
     }
 
-    /// Writes a line for an answer, unless it is the API server's own: a document that it gave to
-    /// the endpoint's account is not.
+    /// Writes a line for a response, unless it was forwarded from the API server, which audits the
+    /// request itself. Discovery documents get a line: the API server only sees the endpoint's
+    /// account read them.
     pub(crate) fn record(&self, asked: &Audited, caller: Option<&Caller>, response: &Response) {
         if response.extensions().get::<Origin>() == Some(&Origin::Upstream) {
             return;
@@ -92,7 +95,7 @@ impl AuditLog {
         }
     }
 
-    /// Writes a line for what an answer that has begun tells from now on.
+    /// Writes a line for attributes that an open response covers from now on.
     pub(crate) fn record_more(&self, asked: &Audited, caller: &Caller, attributes: &Attributes) {
         self.write(&asked.event(attributes, Some(caller), 200), true);
     }
@@ -115,7 +118,7 @@ impl Audited {
         Self::about(request, about)
     }
 
-    /// Of a request whose handler writes lines of its own.
+    /// The part of the lines for a request whose handler writes them itself.
     pub(crate) fn about(request: &Request<Body>, about: About) -> Self {
         let uri = request.uri();
         let query = uri.query().unwrap_or_default();
@@ -130,7 +133,7 @@ impl Audited {
         }
     }
 
-    /// An event of `audit.k8s.io/v1`, as far as there is something to say.
+    /// An `Event` of `audit.k8s.io/v1`, without fields that would be empty.
     fn event(&self, attributes: &Attributes, caller: Option<&Caller>, code: u16) -> Value {
         let path = self.uri.path_and_query().map_or("/", |it| it.as_str());
         let is_watch = matches!(attributes, Attributes::Resource(it) if it.verb == "watch");
@@ -166,7 +169,7 @@ impl Audited {
                 event["objectRef"] = about;
             }
         }
-        // Without the extra, which may hold anything.
+        // The extra is left out, because it may contain confidential values.
         if let Some(caller) = caller {
             event["user"] = json!({"username": caller.user, "groups": caller.groups});
         }
@@ -180,7 +183,7 @@ impl Audited {
     }
 }
 
-/// Writes what waits until no more can come.
+/// Writes the waiting lines until all senders are dropped.
 async fn write(
     mut writer: impl AsyncWrite + Unpin,
     mut waiting: mpsc::Receiver<Vec<u8>>,
@@ -200,7 +203,7 @@ async fn write(
     }
 }
 
-/// Microseconds, as in Kubernetes.
+/// The time with microseconds, as Kubernetes writes it.
 fn text(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }
@@ -223,7 +226,7 @@ mod tests {
         let request = Request::get(path).header(USER_AGENT, "kubectl/v1");
         let request = request.header("authorization", "Bearer hunter2");
         let mut request = request.body(Body::empty()).unwrap();
-        // As a listener for both families sees it.
+        // A listener on both address families sees IPv4 addresses in this form.
         let address = RemoteAddress("[::ffff:10.0.0.7]:1234".parse().unwrap());
         request.extensions_mut().insert(address);
         Audited::of(&mut request)

@@ -1,4 +1,4 @@
-//! Bodies that are observed as they pass.
+//! A body wrapper that reports the data and the end of the body to an observer.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -6,17 +6,17 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-/// What observes a body. It is dropped at the end of the body, which comes before the reader has
-/// all of it.
+/// Observes a body. It is dropped when the body has returned its last frame, so before the reader
+/// has processed that frame.
 pub(crate) trait Observer {
-    /// Called with each piece of data, before the reader gets it.
+    /// Called with each data frame, before the reader gets it.
     fn data(&mut self, _: &Bytes) {}
 
-    /// Called at the end, unless the body fails or is dropped before.
+    /// Called at the end of the body, but not if the body fails or is dropped earlier.
     fn end(&mut self) {}
 }
 
-/// A body with an observer, passed on frame by frame.
+/// A body with an observer. Its frames are passed through unchanged.
 pub(crate) struct Observed<B, O> {
     body: B,
     observer: Option<O>,

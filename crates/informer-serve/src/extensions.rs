@@ -1,6 +1,6 @@
-//! Which API groups are served by extension API servers. Such a server may show each caller other
-//! objects, by rules that no `SubjectAccessReview` knows. Its objects are therefore not held unless
-//! the configuration names them.
+//! Finds out which API groups extension API servers serve. Such a server may show each caller
+//! different objects, by rules that no `SubjectAccessReview` covers. Its objects are therefore not
+//! held unless the configuration names them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,19 +15,20 @@ use crate::collections::{FINAL, refused};
 use crate::options::Options;
 use crate::unheld::Unheld;
 
-/// The APIServices of the API server, watched from the first question about a custom resource on.
+/// The APIServices of the API server. The watch starts with the first request for a custom
+/// resource.
 pub(crate) struct Extensions {
     factory: SharedInformerFactory,
     catalog: Arc<Catalog>,
     sync_timeout: Duration,
     services: Mutex<Option<SharedInformer<ApiService>>>,
-    /// Whether callers have rights of their own.
+    /// Whether access is controlled, so that callers have different rights.
     is_controlled: AtomicBool,
-    /// Whether the last list or watch was refused.
+    /// Whether the last list or watch of APIServices was refused.
     is_refused: AtomicBool,
 }
 
-/// The part of an APIService that says who serves its group and version.
+/// The part of an APIService that names the server of its group and version.
 #[derive(Deserialize)]
 struct ApiService {
     spec: Spec,
@@ -35,7 +36,7 @@ struct ApiService {
 
 #[derive(Deserialize)]
 struct Spec {
-    /// The extension server; absent if kube-apiserver itself serves them.
+    /// The extension API server; absent if kube-apiserver serves the group.
     service: Option<IgnoredAny>,
 }
 
@@ -55,14 +56,14 @@ impl Extensions {
         }
     }
 
-    /// Takes note that callers have rights of their own: from now on, nothing is held of which it is
-    /// not known who serves it.
+    /// Records that access is controlled. From now on a resource is not held while its server is
+    /// unknown.
     pub(crate) fn set_controlled(&self) {
         self.is_controlled.store(true, Ordering::Release);
     }
 
-    /// Why a resource must not be held, if it must not. The first question waits for the list of
-    /// APIServices.
+    /// The reason why a resource must not be held; `None` if it may be held. The first call waits
+    /// for the list of APIServices.
     pub(crate) async fn unheld(&self, resource: &Resource) -> Option<Unheld> {
         if !self.may_be_extension(resource) {
             return None;
@@ -70,14 +71,14 @@ impl Extensions {
         if let Some(services) = self.started().filter(|it| !it.has_synced()) {
             tokio::select! {
                 _ = services.synced_within(self.sync_timeout) => {}
-                // Waiting would not help.
+                // A refused list will not succeed within the timeout.
                 _ = refused(&services) => {}
             }
         }
         self.unheld_now(resource)
     }
 
-    /// As [`unheld`](Self::unheld), by what is known now.
+    /// As [`unheld`](Self::unheld), but without waiting for the list.
     pub(crate) fn unheld_now(&self, resource: &Resource) -> Option<Unheld> {
         if !self.may_be_extension(resource) {
             return None;
@@ -90,13 +91,14 @@ impl Extensions {
         }
     }
 
-    /// What the endpoint's account must be allowed to list and watch to find out.
+    /// The resource that the endpoint's account must be allowed to list and watch: APIServices, if
+    /// they are in use and access is controlled.
     pub(crate) fn needed(&self) -> Option<Resource> {
         let is_needed = self.is_controlled.load(Ordering::Acquire) && self.current().is_some();
         is_needed.then(api_services)
     }
 
-    /// Waits until the APIServices are known up to a version.
+    /// Waits until the APIServices have reached a resource version.
     #[cfg(test)]
     pub(crate) async fn reached(&self, version: u64) {
         self.started().unwrap().wait_for(version).await.unwrap();
@@ -108,7 +110,7 @@ impl Extensions {
             && self.catalog.has_api_services()
     }
 
-    /// Whether an extension server serves a resource; `None` if that is not known.
+    /// Whether an extension API server serves a resource; `None` if that is unknown.
     fn is_extension(&self, resource: &Resource) -> Option<bool> {
         let informer = self.current()?;
         let services = informer.unsynced_store();
@@ -119,25 +121,26 @@ impl Extensions {
         } else if matches!(state, InformerState::Unavailable { .. })
             || code.is_some_and(|it| FINAL.contains(&it))
         {
-            // Remembered: while it is tried again, the state does not say so.
+            // The flag is needed because the state no longer shows the refusal during a retry.
             self.is_refused.store(true, Ordering::Release);
         }
         if !informer.has_synced() || self.is_refused.load(Ordering::Acquire) {
             return None;
         }
-        // All that is served has an APIService: one that is not here is newer than what is.
+        // Every group and version has an APIService. If it is missing here, it is newer than the
+        // cached list, and its server is unknown.
         let Resource { group, version, .. } = resource;
         let service = services.find("", &format!("{version}.{group}"))?;
         Some(service.spec.service.is_some())
     }
 
-    /// The informer, if it is there and has not been stopped.
+    /// The informer, if it has been started and not stopped.
     fn current(&self) -> Option<SharedInformer<ApiService>> {
         let services = self.services.lock().unwrap_or_else(PoisonError::into_inner);
         services.clone().filter(|it| !it.is_stopped())
     }
 
-    /// The informer, made unless it is there; `None` if the factory is shut down.
+    /// The informer, which is started if necessary; `None` if the factory is shut down.
     fn started(&self) -> Option<SharedInformer<ApiService>> {
         let mut services = self.services.lock().unwrap_or_else(PoisonError::into_inner);
         if services.as_ref().is_none_or(SharedInformer::is_stopped) {

@@ -1,4 +1,4 @@
-//! What every request must pass: host, origin, size of the query, and access control.
+//! Checks every request: host, origin, size of the query, and access control.
 
 use std::sync::Arc;
 
@@ -18,22 +18,22 @@ use crate::listen::Slot;
 use crate::refusal::Refusal;
 use crate::status_page;
 
-/// How long the query of a request for one of Kubernetes' paths may be; selectors name hundreds of
-/// values there.
+/// Maximum length of the query on Kubernetes' own paths. It is higher there, because selectors may
+/// name hundreds of values.
 const MAX_API_QUERY_BYTES: usize = 64 * 1024;
 
-/// First segments of paths that are reviewed as they are. All others are short paths, or none, and
-/// reviewed once it is known what they name.
+/// First segments of the paths that are reviewed here. All other paths are short paths, which are
+/// reviewed once the catalog has resolved their resource, or do not exist.
 const REVIEWED: [&str; 6] = ["", "api", "apis", "openapi", "version", "metrics"];
 
-/// What the guard knows.
+/// The state of the guard.
 #[derive(Clone)]
 pub(crate) struct Guarded {
     pub(crate) endpoint: Endpoint,
     pub(crate) access: Access,
 }
 
-/// Lets a request through, or answers it; counts the answer.
+/// Lets a request pass or refuses it. Counts the response and writes it to the audit log.
 pub(crate) async fn guard(
     State(guarded): State<Guarded>,
     mut request: Request,
@@ -63,13 +63,13 @@ pub(crate) async fn guard(
     if is_for_page { status_page::explained(response).await } else { response }
 }
 
-/// Finds out who asks, and whether they may, unless the answer does.
+/// Authenticates the caller and reviews the request, unless its handler does the review.
 async fn admit(
     access: &Access,
     request: Request,
     caller: &mut Option<Arc<Caller>>,
 ) -> Result<Request, Response> {
-    // Probes say nothing of themselves.
+    // Probes have no credentials.
     if is_probe(&request) {
         return Ok(request);
     }
@@ -105,8 +105,8 @@ async fn admit(
     Ok(Request::from_parts(parts, body))
 }
 
-/// The answer to a probe, which needs no credentials on an address that others reach: it does not
-/// say there what fails.
+/// The response to a probe. On an address that other machines can reach it does not name what
+/// fails, because a probe needs no credentials.
 fn withheld(is_probe_of_any: bool, response: Response) -> Response {
     match is_probe_of_any && !response.status().is_success() {
         true => (response.status(), "not ready: the reason is in the log\n").into_response(),
@@ -114,7 +114,7 @@ fn withheld(is_probe_of_any: bool, response: Response) -> Response {
     }
 }
 
-/// The answer to a caller who is not known or not allowed.
+/// The response to a caller who is not authenticated or not allowed.
 pub(crate) fn refuse(refused: &Refused, headers: &HeaderMap) -> Response {
     let status = refused.status();
     let mut response = answers::refusal(&status, headers).map(Body::new);
@@ -125,20 +125,21 @@ pub(crate) fn refuse(refused: &Refused, headers: &HeaderMap) -> Response {
     response
 }
 
-/// The answer on an address that other machines reach, without TLS.
+/// The error on an address that other machines can reach without TLS.
 fn exposed() -> Refusal {
     Refusal::forbidden(
         "this address can be reached from other machines, and without TLS nobody can say who asks: serve with --tls-cert-file and --tls-private-key-file, listen on 127.0.0.1, or accept that everybody who reaches this address reads what you may read with --unprotected-api",
     )
 }
 
-/// Whether the API server can be asked instead.
+/// Whether the request can be forwarded to the API server.
 fn is_forwarded(request: &Request<Body>) -> bool {
     let first = request.uri().path().split('/').nth(1);
     matches!(first, Some("api" | "apis" | "openapi" | "version"))
 }
 
-/// Whether it comes from a kubelet: to the address of the Pod. It learns nothing.
+/// Whether the request is a health probe. A kubelet sends probes to the address of the Pod, without
+/// credentials. The response contains no data of the cluster.
 fn is_probe(request: &Request) -> bool {
     matches!(request.uri().path(), "/livez" | "/readyz" | "/healthz")
 }
@@ -149,16 +150,17 @@ fn check(
     allowed_hosts: &[String],
 ) -> Result<(), Refusal> {
     let host = request.headers().get(HOST).and_then(|it| it.to_str().ok());
-    // A request to a proxy names the host in the URL.
+    // HTTP/2 requests and requests to a proxy name the host in the URL.
     let host = request.uri().authority().map(http::uri::Authority::as_str).or(host);
-    // Where access is controlled, the client has checked the name in the certificate, and a page
-    // has no credentials that it could use.
+    // With access control the check is not needed: the client has verified the name in the
+    // certificate, and a page in a browser has no credentials.
     let any_host = is_probe(request) || matches!(access, Access::Controlled(_));
     if !any_host && !is_allowed_host(host.unwrap_or_default(), allowed_hosts) {
         let message = "the gateway does not answer to this host name; add it with --allowed-hosts if it is right";
         return Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, message));
     }
-    // Any web page can open a WebSocket to this machine, and only says where it is from.
+    // Any web page can open a WebSocket to this machine. Only `Origin` tells where the page is
+    // from.
     let origins = request.headers().get_all(ORIGIN);
     if !origins.iter().all(|it| it.to_str().is_ok_and(|it| is_allowed_origin(it, allowed_hosts))) {
         let message =
@@ -170,7 +172,8 @@ fn check(
         return Err(Refusal::forbidden(message));
     }
     keeps_what_is_decided_by(request.headers())?;
-    // The API server is asked then, with the caller's token, and knows whether the caller may.
+    // With access control, impersonation is forwarded with the caller's token, and the API server
+    // decides. Everywhere else it is refused.
     if !(is_forwarded(request) && matches!(access, Access::Controlled(_))) {
         not_for_another(request.headers())?;
     }
@@ -182,8 +185,8 @@ fn check(
     Ok(())
 }
 
-/// Whether a page of another site embeds the answer, as an image does: such a request has no
-/// `Origin`. A link that is followed is none.
+/// Whether a page of another site embeds the response, for example as an image. Such a request has
+/// no `Origin`. Following a link is not embedding.
 fn is_embedded(headers: &HeaderMap) -> bool {
     let says = |name: &str, value: &str| {
         headers.get(name).is_some_and(|it| it.as_bytes().eq_ignore_ascii_case(value.as_bytes()))
@@ -192,8 +195,8 @@ fn is_embedded(headers: &HeaderMap) -> bool {
         && !(says("sec-fetch-mode", "navigate") && says("sec-fetch-dest", "document"))
 }
 
-/// Refuses requests whose `Connection` names headers that decide who asks: those would be believed
-/// here, and not be passed on.
+/// Refuses requests whose `Connection` header names headers that identify the caller. They would be
+/// used here, but not forwarded, as they would be hop-by-hop headers.
 fn keeps_what_is_decided_by(headers: &HeaderMap) -> Result<(), Refusal> {
     for value in headers.get_all(CONNECTION) {
         let named = String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase();
@@ -209,8 +212,8 @@ fn keeps_what_is_decided_by(headers: &HeaderMap) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Refuses requests that are made in the name of others: they would be answered with what the
-/// endpoint itself may read.
+/// Refuses requests that impersonate another user, because the response would show what the
+/// endpoint's account may read.
 fn not_for_another(headers: &HeaderMap) -> Result<(), Refusal> {
     match headers.keys().find(|it| it.as_str().starts_with("impersonate-")) {
         Some(name) => Err(Refusal::forbidden(format!(
@@ -220,15 +223,15 @@ fn not_for_another(headers: &HeaderMap) -> Result<(), Refusal> {
     }
 }
 
-/// Whether an `Origin` header names a page of this machine, or of a host that was allowed.
+/// Whether an `Origin` header names this machine or an allowed host.
 fn is_allowed_origin(origin: &str, allowed: &[String]) -> bool {
     let origin = origin.parse::<Uri>().ok();
     let host = origin.as_ref().and_then(Uri::authority).map(http::uri::Authority::as_str);
     host.is_some_and(|host| is_allowed_host(host, allowed))
 }
 
-/// Whether a `Host` header names this machine, or a name that was allowed: a page in a browser must
-/// not reach the gateway by a name of its own (DNS rebinding).
+/// Whether a `Host` header names this machine or an allowed host. Otherwise a page in a browser
+/// could read through the gateway under the page's own host name (DNS rebinding).
 fn is_allowed_host(host: &str, allowed: &[String]) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),

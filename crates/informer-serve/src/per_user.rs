@@ -1,4 +1,5 @@
-//! How many lasting requests each user has open, and how many others on their way.
+//! Limits the requests of each user: how many long requests are open, or how many other requests
+//! are in flight.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
@@ -13,26 +14,27 @@ use prometheus_client::registry::Registry;
 use crate::body::{Observed, Observer};
 use crate::refusal::Refusal;
 
-/// Counts by user: lasting requests, or others that are forwarded.
+/// Counts requests by user. Long requests, forwarded requests and large responses each have a
+/// counter of this type.
 pub(crate) struct PerUser {
     max: usize,
     open: Arc<Mutex<HashMap<String, usize>>>,
     refused: Counter<u64, AtomicU64>,
 }
 
-/// One lasting request of a user: a watch, a log that is followed, an upgraded connection. Counts
-/// until the last clone is dropped; in the extensions of the request, for those who take its
-/// connection over.
+/// One long request of a user: a watch, a followed log or an upgraded connection. It counts until
+/// the last clone is dropped. The extensions of the request have a clone, for the task that takes
+/// the connection over.
 #[derive(Clone)]
 pub(crate) struct Lasting {
     _of: Arc<OfUser>,
 }
 
-/// Marks the response to a request that lasts.
+/// Marks the response to a long request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lasts;
 
-/// Counts as one open request of a user until it is dropped.
+/// Counts as one request of a user until it is dropped.
 pub(crate) struct OfUser {
     user: String,
     open: Arc<Mutex<HashMap<String, usize>>>,
@@ -48,10 +50,10 @@ impl PerUser {
         registry.register("serve_watches_refused", help, self.refused.clone());
     }
 
-    /// Counts a lasting request of a user for as long as the result lives.
+    /// Counts a long request of a user until the result is dropped.
     ///
     /// # Errors
-    /// If the user has as many as one may have.
+    /// If the user has reached the limit.
     pub(crate) fn open(&self, user: &str) -> Result<Lasting, Refusal> {
         let Some(of) = self.begin(user) else {
             let message = format!(
@@ -65,7 +67,7 @@ impl PerUser {
         Ok(Lasting { _of: Arc::new(of) })
     }
 
-    /// Counts one more of a user; `None` if the user has as many as one may have.
+    /// Counts a request of a user; `None` if the user has reached the limit.
     pub(crate) fn begin(&self, user: &str) -> Option<OfUser> {
         let mut open = lock(&self.open);
         if open.get(user).copied().unwrap_or_default() >= self.max {
@@ -78,7 +80,7 @@ impl PerUser {
 }
 
 impl Lasting {
-    /// Counts the request until the end of a response.
+    /// Counts the request until the end of the response.
     pub(crate) fn of(self, response: Response) -> Response {
         let mut response = response.map(|body| Body::new(Observed::new(body, self)));
         response.extensions_mut().insert(Lasts);

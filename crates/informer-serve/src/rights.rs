@@ -1,5 +1,5 @@
-//! Rights that the endpoint's own account lacks. They are found by self-subject reviews, because an
-//! informer may not need one of two rights until the other way fails.
+//! Finds the rights that the endpoint's own account lacks. It uses self-subject reviews, because a
+//! missing right may stay unnoticed: an informer needs some rights only as a fallback.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,39 +19,39 @@ use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
-/// How long an answer is believed.
+/// How long the result of a review is cached if the right is granted.
 const FRESH: Duration = Duration::from_secs(60);
 /// Minimum interval between two reviews of a missing right.
 const ASK_AGAIN: Duration = Duration::from_secs(2);
-/// How long the API server may take for an answer.
+/// Time limit for a review.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// How many reviews are under way at a time.
+/// Maximum number of concurrent reviews.
 const MAX_CONCURRENT: usize = 8;
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
-/// The rights that were asked for; a cheap handle, clones are the same.
+/// The rights that were reviewed, and their results. Cheap to clone; clones share the state.
 #[derive(Clone)]
 pub(crate) struct Rights {
     client: Client,
     known: Arc<Mutex<BTreeMap<Right, Known>>>,
 }
 
-/// A right that holding a resource takes.
+/// A right that the endpoint needs to hold a resource.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Right {
     verb: &'static str,
     group: String,
     resource: String,
-    /// The one object that it is about.
+    /// The object, if the right is for a single one.
     name: Option<String>,
     namespace: Option<String>,
 }
 
-/// What the API server last said of a right.
+/// The result of the last review of a right.
 #[derive(Debug, Clone, Copy)]
 struct Known {
     is_missing: bool,
-    /// Whether it was ever there.
+    /// Whether any review so far granted the right.
     was_granted: bool,
     at: Instant,
 }
@@ -61,11 +61,12 @@ impl Rights {
         Self { client, known: Arc::default() }
     }
 
-    /// Reviews the rights whose answers are old, and logs changes. A review without an answer
-    /// counts as granted: the requests that need the right will show it.
+    /// Reviews the rights whose cached result has expired, and logs changes. A failed review
+    /// changes nothing, and a right that was never reviewed counts as granted: the requests that
+    /// need it will fail if it is missing.
     ///
     /// # Cancel safety
-    /// Answers that have come are kept.
+    /// The results of completed reviews are kept.
     pub(crate) async fn check(&self, rights: impl IntoIterator<Item = Right>) {
         let now = Instant::now();
         let is_old = |right: &Right| {
@@ -84,7 +85,7 @@ impl Rights {
         }
     }
 
-    /// The rights that were missing from the start and are needed to hold a resource, in words.
+    /// Describes the first of the needed rights that is missing and never was granted.
     pub(crate) fn never_granted(&self, needed: &[Right]) -> Option<String> {
         let known = self.lock();
         let is_missing =
@@ -96,7 +97,7 @@ impl Rights {
         registry.register_collector(Box::new(self.clone()));
     }
 
-    /// Whether the account has a right, if the API server says.
+    /// Whether the account has a right; `None` if the review fails.
     async fn ask(&self, right: &Right) -> Option<bool> {
         let mut attributes =
             json!({ "verb": right.verb, "group": right.group, "resource": right.resource });
@@ -125,7 +126,7 @@ impl Rights {
         let mut known = self.lock();
         let before = known.get(&right).copied();
         let was_missing = before.is_some_and(|it| it.is_missing);
-        // No answer changes nothing.
+        // A failed review leaves the state as it was.
         let is_missing = is_allowed.map_or(was_missing, |it| !it);
         match (was_missing, is_missing) {
             (false, true) => tracing::warn!("{right}"),
@@ -142,7 +143,7 @@ impl Rights {
 }
 
 impl Right {
-    /// What holding a resource takes: list and watch.
+    /// The rights to hold a resource: list and watch.
     pub(crate) fn to_hold(resource: &Resource, namespace: Option<&str>) -> [Self; 2] {
         let namespace = namespace.filter(|_| resource.namespaced);
         ["list", "watch"].map(|verb| Self {
@@ -154,8 +155,8 @@ impl Right {
         })
     }
 
-    /// What its tables and selectable fields take as well, if it is a custom resource: its
-    /// definition.
+    /// The right to read the definition of a custom resource, which has its table columns and
+    /// selectable fields.
     pub(crate) fn to_describe(resource: &Resource) -> Option<Self> {
         let is_custom = Kind::of(&resource.api_version(), &resource.kind).is_none();
         is_custom.then(|| Self {
@@ -167,7 +168,7 @@ impl Right {
         })
     }
 
-    /// `list pods in API group ""`.
+    /// The right as a text such as `list pods in API group ""`.
     fn act(&self) -> String {
         let Self { verb, group, resource, name, namespace } = self;
         let name = name.as_ref().map(|it| format!(" {it:?}")).unwrap_or_default();
@@ -177,7 +178,7 @@ impl Right {
     }
 }
 
-/// What is missing, and the rule to add.
+/// Writes that the right is missing, and the RBAC rule to add.
 impl fmt::Display for Right {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { verb, group, resource, name, namespace } = self;

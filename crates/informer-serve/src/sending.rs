@@ -1,4 +1,4 @@
-//! How many large answers are being sent to each user, and to all.
+//! Limits how many large responses are being sent, in total and to each user.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -17,23 +17,23 @@ use crate::metrics::Origin;
 use crate::per_user::{Lasts, OfUser, PerUser};
 use crate::refusal::Refusal;
 
-/// How many large answers are sent at a time: a slow reader keeps some 165 KB of a list in memory,
-/// and all of one object.
+/// Maximum number of large responses that are being sent. The limit bounds memory: a slow reader
+/// keeps some 165 KB of a list in memory, and all of a single object.
 pub(crate) const MAX_SENDING: usize = 400;
-/// How many of them to one user.
+/// Maximum number of them for each user.
 pub(crate) const MAX_SENDING_TO_USER: usize = MAX_SENDING / 4;
-/// What an answer may have without being counted, in bytes: that much is buffered of any stream.
+/// Maximum size in bytes of a response that is not counted. Each stream buffers as much anyway.
 const SMALL: u64 = 64 * 1024;
 
-/// Counts the large answers that are being sent. What counts elsewhere is left out: what lasts, and
-/// what is forwarded.
+/// Counts the large responses that are being sent. Long requests and forwarded requests are left
+/// out, because they have limits of their own.
 pub(crate) struct Sending {
     places: Arc<Semaphore>,
     per_user: PerUser,
     refused: Counter<u64, AtomicU64>,
 }
 
-/// The place of one answer, until its body ends or is dropped.
+/// The permits of one response, held until its body ends or is dropped.
 struct Place {
     _of_all: OwnedSemaphorePermit,
     _of_user: OfUser,
@@ -55,8 +55,8 @@ impl Sending {
         registry.register("serve_large_answers_refused", help, self.refused.clone());
     }
 
-    /// Counts an answer until its end, or replaces it with a refusal. A caller of an address without
-    /// access control is not counted.
+    /// Counts a response until its end, or replaces it with an error if the limit is reached. A
+    /// response to a caller without access control is not counted.
     pub(crate) fn count(&self, caller: Option<&Caller>, response: Response) -> Response {
         let Some(caller) = caller.filter(|it| !matches!(it.credential, Credential::Own)) else {
             return response;
@@ -83,7 +83,8 @@ impl Sending {
     }
 }
 
-/// Whether it may hold more than is buffered of any answer; it may if it is still being written.
+/// Whether a response may exceed [`SMALL`]. The size of a response that is still being written is
+/// unknown, so it counts as large.
 fn is_large(response: &Response) -> bool {
     response.body().size_hint().upper().is_none_or(|it| it > SMALL)
 }
