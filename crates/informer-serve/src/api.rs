@@ -1,4 +1,4 @@
-//! Kubernetes' own paths: who answers a request, and on what conditions.
+//! Kubernetes' own paths. Decides whether the cache or the API server answers a request.
 
 mod pass_on;
 mod path;
@@ -36,45 +36,46 @@ use path::{is_plain, segments};
 pub(crate) use reads::MAX_WATCH_TERMS;
 use reads::{lasts, reads_only, selects_too_finely};
 
-/// The largest body of a request that is passed on: a review of one's own rights.
+/// Maximum size of the body of a self-subject review.
 const MAX_REVIEW_BYTES: usize = 64 * 1024;
 
-/// What may be created: questions about oneself.
+/// The only resources that may be created with the endpoint's own account: self-subject reviews,
+/// which store nothing.
 const REVIEWS: [(&str, &str); 3] = [
     ("authorization.k8s.io", "selfsubjectaccessreviews"),
     ("authorization.k8s.io", "selfsubjectrulesreviews"),
     ("authentication.k8s.io", "selfsubjectreviews"),
 ];
 
-/// Subresources that do more than read, although a GET asks for them.
+/// Subresources that a GET uses for more than reading.
 const NO_READS: [&str; 4] = ["exec", "attach", "portforward", "proxy"];
 
-/// An answer, and who gave it.
+/// A response and its origin.
 struct Answer {
     response: Response,
     origin: Origin,
 }
 
-/// A request as it is looked at.
+/// A request for a resource, parsed.
 struct Asked<'a> {
     path: ResourcePath,
     verb: Verb,
     query: &'a str,
     headers: &'a HeaderMap,
     caller: &'a Caller,
-    /// What the caller was allowed, where that is controlled.
+    /// The permission of the caller; `None` without access control.
     permission: Option<&'a Permission>,
     parts: &'a Parts,
 }
 
-/// Answers a request for one of Kubernetes' paths.
+/// Answers a request for one of Kubernetes' own paths.
 pub(crate) async fn answer(endpoint: &Endpoint, request: Request) -> Response {
     let inner = &*endpoint.inner;
     let (mut parts, body) = request.into_parts();
     let route = Route::parse(parts.uri.path());
     let query = parts.uri.query().unwrap_or_default().to_owned();
     let query = query.as_str();
-    // Others are upgraded by the API server.
+    // Only watches are upgraded here. All other upgrades are forwarded to the API server.
     let is_watch =
         matches!(&route, Route::Resource(it) if it.verb(&parts.method, query) == Verb::Watch);
     let socket = match is_watch && websocket::is_requested(&parts.headers) {
@@ -85,7 +86,7 @@ pub(crate) async fn answer(endpoint: &Endpoint, request: Request) -> Response {
         let refusal = Refusal::bad_request("a segment of the path is no name of an object");
         return refused(refusal, &parts.headers).response;
     }
-    // The guard has left both. Without them nothing is answered.
+    // The guard inserts the caller and the permission. A request without them has bypassed it.
     let Some(caller) = parts.extensions.get::<Arc<Caller>>().cloned() else {
         return refused(Refusal::unguarded(), &parts.headers).response;
     };
@@ -188,7 +189,7 @@ async fn of_resource(
         return Err(Refusal::forbidden(not_allowed(&served.info.resource)));
     }
     if let Some(subresource) = path.subresource.as_deref() {
-        // `proxy/x` is as much of a proxy.
+        // The path of a proxied request follows the subresource, as in `proxy/x`.
         let (name, rest) = subresource.split_once('/').unwrap_or((subresource, ""));
         if NO_READS.contains(&name) {
             let message = format!(
@@ -210,9 +211,9 @@ async fn of_resource(
         return pass_on(inner, asked, served).await;
     }
     let collection = match verb {
-        // One object is no reason to hold all of them.
-        // Nor to wait for the first list of all.
-        // But a client certificate gets nothing elsewhere.
+        // A get of one object neither starts to hold the resource nor waits for its first list:
+        // the API server can answer it. With a client certificate it does both, because it cannot
+        // be forwarded.
         Verb::Get if !matches!(asked.caller.credential, Credential::Certificate) => inner
             .collections
             .held(&served.info.resource)
@@ -246,7 +247,8 @@ async fn of_resource(
         && socket.is_none()
         && inner.writes.must_forward(&collection, REFRESH_DEADLINE)
     {
-        // For lists too: what is compressed may hide its version.
+        // This is needed even if the request is a list: the version in its response cannot be read
+        // in every encoding.
         inner.writes.find_version(&collection, &inner.client);
         let is_certified = matches!(asked.caller.credential, Credential::Certificate);
         return match pass_on(inner, asked, served).await {
@@ -266,24 +268,27 @@ async fn of_resource(
         let response = sockets::upgrade(socket, asked.headers, response, (slot, lasting));
         return Ok(Answer { response, origin: Origin::Cache });
     }
-    // What is refused is refused in the API server's own words, or accepted after all: other
-    // encodings, other ways of writing selectors. Watches over WebSocket are never passed on.
+    // Forward requests that the cache refuses: the API server may support the encoding or the
+    // selector, or refuses it with its own message. Watches over WebSocket are never forwarded.
     let is_refused = [StatusCode::BAD_REQUEST, StatusCode::NOT_ACCEPTABLE];
     if is_refused.contains(&response.status()) && !websocket::is_requested(asked.headers) {
         let passed = pass_on(inner, asked, served).await;
         return Ok(passed.unwrap_or_else(|_| from_cache(response)));
     }
-    // What the cache has not reached yet, or has no longer, the API server may have.
+    // Forward reads of a version that the cache has not reached or no longer has.
     match response.extensions().get::<Miss>() {
         None => Ok(from_cache(response)),
-        // The client lists, here, and costs the API server nothing.
+        // A client whose watch has expired lists again. The cache can answer that list, so
+        // forwarding the watch would only cost the API server.
         Some(Miss::Expired) if asked.verb == Verb::Watch => Ok(from_cache(response)),
         Some(miss) => match pass_on(inner, asked, served).await {
             Ok(Answer { mut response, origin }) => {
-                // An API server has opened a watch before it looks at the version.
+                // A successful watch does not prove that the API server has reached the version,
+                // because it accepts the watch before it checks the version.
                 let is_reached = asked.verb != Verb::Watch && response.status().is_success();
                 if *miss == Miss::Ahead && is_reached {
-                    // Not the version that was asked for: some servers answer whatever it is.
+                    // Use the version in the response rather than the requested one, because some
+                    // servers answer a request for any version.
                     response = on_version(response, move |version| {
                         collection.told(version, epoch, REFRESH_DEADLINE);
                     });
@@ -325,12 +330,12 @@ async fn read(
 }
 
 impl Asked<'_> {
-    /// Whether it is answered with what the endpoint's own account may do.
+    /// Whether the request uses the rights of the endpoint's own account.
     fn is_own(&self) -> bool {
         matches!(self.caller.credential, Credential::Own)
     }
 
-    /// Ends a watch with the permission for it.
+    /// Ends the response to a watch when its permission is lost.
     fn until_lost(&self, response: Response) -> Response {
         match self.permission.filter(|_| self.verb == Verb::Watch) {
             Some(permission) => until_lost(response, permission.clone()),

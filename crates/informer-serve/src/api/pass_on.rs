@@ -1,4 +1,5 @@
-//! What the API server answers instead of the cache: the endpoint's own account, or the caller.
+//! Forwards requests that the cache does not answer, with the endpoint's own account or with the
+//! caller's token.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -19,7 +20,7 @@ use crate::metrics::Origin;
 use crate::refusal::Refusal;
 use crate::unheld::Unheld;
 
-/// Lets the API server answer a read.
+/// Forwards a read.
 pub(super) async fn pass_on(inner: &Inner, asked: &Asked<'_>, served: &Served) -> Answered {
     not_over_websocket(asked)?;
     match asked.is_own() {
@@ -28,8 +29,8 @@ pub(super) async fn pass_on(inner: &Inner, asked: &Asked<'_>, served: &Served) -
     }
 }
 
-/// Lets the API server answer a read of what is not held; where it cannot, the answer says why it
-/// is not.
+/// Forwards a read of a resource that is not held. If it cannot be forwarded, the error says why
+/// the resource is not held.
 pub(super) async fn pass_on_unheld(
     inner: &Inner,
     asked: &Asked<'_>,
@@ -42,8 +43,8 @@ pub(super) async fn pass_on_unheld(
     })
 }
 
-/// Refuses a watch over WebSocket that the API server would have to answer: it could not be ended
-/// with the permission for it.
+/// Refuses to forward a watch over WebSocket, because the endpoint could not end it in order when
+/// its permission is lost.
 fn not_over_websocket(asked: &Asked<'_>) -> Result<(), Refusal> {
     if asked.verb == Verb::Watch && websocket::is_requested(asked.headers) {
         let message = "this watch is not answered from the cache, and over WebSocket no other is: use plain HTTP, or ask the API server itself";
@@ -52,7 +53,7 @@ fn not_over_websocket(asked: &Asked<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Lets the API server answer the endpoint's own account.
+/// Forwards a request with the endpoint's own account.
 pub(super) async fn pass_on_as_own(
     inner: &Inner,
     method: Method,
@@ -64,7 +65,7 @@ pub(super) async fn pass_on_as_own(
     Ok(Answer { response: asked.until_lost(response), origin: Origin::Upstream })
 }
 
-/// Lets the API server answer the caller.
+/// Forwards a request with the caller's token.
 pub(super) async fn pass_on_as_caller(
     inner: &Inner,
     asked: &Asked<'_>,
@@ -80,7 +81,7 @@ pub(super) async fn pass_on_as_caller(
     Ok(Answer { response: asked.until_lost(response), origin: Origin::Upstream })
 }
 
-/// Ends a watch of the API server with the permission: that server would go on.
+/// Ends a forwarded watch when its permission is lost, because the API server would continue it.
 pub(super) fn until_lost(response: Response, permission: Permission) -> Response {
     let json = MediaType::Json.as_str().as_bytes();
     let content_type = response.headers().get(CONTENT_TYPE);
@@ -95,7 +96,7 @@ pub(super) fn until_lost(response: Response, permission: Permission) -> Response
             let (mut chunks, mut lost, is_between) = state?;
             tokio::select! {
                 biased;
-                // Within an event there is no place for another.
+                // An error event can only be inserted between two events.
                 status = &mut lost => (is_json && is_between)
                     .then(|| (Ok(answers::error_event(&status, MediaType::Json)), None)),
                 chunk = chunks.next() => match chunk? {

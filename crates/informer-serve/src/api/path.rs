@@ -1,14 +1,15 @@
-//! Paths: which are understood in one way only, and how they are written for the API server.
+//! Rejects ambiguous paths, and writes paths for the API server.
 
 use std::borrow::Cow;
 
 use k8s_serve::ResourcePath;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-/// What need not be escaped in a segment of a path.
+/// The characters to escape in a segment of a path.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b':');
 
-/// The path as it was understood, so that the API server understands the same, and the query.
+/// The canonical form of a parsed path, with the query. It ensures that the API server resolves the
+/// path in the same way.
 pub(super) fn canonical(path: &ResourcePath, query: &str) -> String {
     let ResourcePath { group, version, namespace, resource, name, subresource } = path;
     let mut segments = match group.as_str() {
@@ -41,7 +42,8 @@ pub(super) fn segments(path: &str) -> Vec<Cow<'_, str>> {
     segments.map(|it| percent_decode_str(it).decode_utf8_lossy()).collect()
 }
 
-/// Whether no segment of a path means something else to a server that resolves it once more.
+/// Whether a path is unambiguous: no segment changes its meaning for a server that decodes or
+/// resolves the path once more.
 pub(super) fn is_plain(path: &str) -> bool {
     let is_strange = |it: &Cow<'_, str>| {
         it.contains(['/', '%', '\\'])

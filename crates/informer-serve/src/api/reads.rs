@@ -1,4 +1,4 @@
-//! What a request is, beside a plain read.
+//! Detects requests that are not plain reads.
 
 use http::header::{CONNECTION, UPGRADE};
 use http::request::Parts;
@@ -9,19 +9,20 @@ use crate::forward::is_long;
 use crate::gateway::MAX_QUERY_BYTES;
 use crate::refusal::Refusal;
 
-/// How many requirements and values the selectors of a watch may have. Each change of a collection
-/// is compared with those of all its watches before anything else is read of it.
+/// Maximum number of requirements and values in the selectors of a watch. Each change of a
+/// collection is compared with the selectors of all its watches, so large selectors would delay all
+/// of them.
 pub(crate) const MAX_WATCH_TERMS: usize = 100;
 
-/// Whether a request lasts as long as its caller wants.
+/// Whether a request may stay open without a time limit.
 pub(super) fn lasts(parts: &Parts, path: &ResourcePath, query: &str) -> bool {
     is_long(path, path.verb(&parts.method, query), query) || asks_for_upgrade(&parts.headers)
 }
 
-/// Whether a request is a watch whose selectors are left to the API server: they have too many
-/// terms, or are too long.
+/// Whether a request is a watch whose selectors have too many terms or are too long. The API server
+/// must answer it.
 pub(super) fn selects_too_finely(verb: Verb, query: &str) -> bool {
-    // The query of most is shorter than as many terms.
+    // A query this short cannot have too many terms, so most queries need not be parsed.
     if verb != Verb::Watch || query.len() <= MAX_WATCH_TERMS {
         return false;
     }
@@ -29,7 +30,7 @@ pub(super) fn selects_too_finely(verb: Verb, query: &str) -> bool {
         || Parameters::parse(query).is_ok_and(|it| it.selector_terms() > MAX_WATCH_TERMS)
 }
 
-/// Refuses everything that is no plain read.
+/// Refuses every request that is not a plain read.
 pub(super) fn reads_only(method: &Method, headers: &HeaderMap) -> Result<(), Refusal> {
     if *method != Method::GET && *method != Method::HEAD {
         let message = format!(

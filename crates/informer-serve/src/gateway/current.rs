@@ -1,5 +1,5 @@
-//! The state that a short path reads: on the same conditions as Kubernetes' own paths, but nothing
-//! is passed on, since no API server answers short paths.
+//! The state that a short path reads. The same conditions as on Kubernetes' own paths apply, but
+//! requests are never forwarded, because the API server has no short paths.
 
 use http::StatusCode;
 use informer::{Resource, Snapshot};
@@ -11,20 +11,19 @@ use crate::endpoint::{Endpoint, Inner};
 use crate::object::Object;
 use crate::refusal::Refusal;
 
-/// A collection that may be read.
+/// A collection that may answer reads.
 pub(super) struct Current {
     pub(super) synced: Synced,
     source: Source,
-    /// Where the API server answers for it.
+    /// The path of the resource on the API server, for error messages.
     path: String,
 }
 
 impl Current {
-    /// The collection of a resource, once its first list is there.
+    /// Waits for the first list of a resource and returns its collection.
     ///
     /// # Errors
-    /// If it cannot be held, or the cache must not answer: the resource is strict, or a write may
-    /// be missing.
+    /// If the resource cannot be held, is strict, or if the cache may not show a write yet.
     pub(super) async fn of(endpoint: &Endpoint, resource: &Resource) -> Result<Self, Refusal> {
         let Inner { catalog, collections, writes, options, client, stopping, .. } =
             &*endpoint.inner;
@@ -51,16 +50,16 @@ impl Current {
         Ok(Self { synced, source, path })
     }
 
-    /// The newest state, which has all that the API server has told others.
+    /// The newest state. It includes every version that the API server has named to a caller.
     ///
     /// # Errors
-    /// If it is not here in time, or may be too old.
+    /// If the cache does not reach that state in time, or exceeds the staleness limit.
     pub(super) async fn newest(&self) -> Result<Snapshot<Object>, Refusal> {
         self.source.newest().await.map_err(|error| self.refusal(error))
     }
 
     /// # Errors
-    /// If the cache may be too old.
+    /// If the cache exceeds the staleness limit.
     pub(super) fn check_staleness(&self) -> Result<(), Refusal> {
         self.source.check_staleness().map_err(|error| self.refusal(error))
     }
@@ -77,13 +76,13 @@ impl Current {
                     ..Refusal::new(code, status.message)
                 }
             }
-            // No read of the newest state fails so.
+            // A read of the newest state has no other errors.
             error => Refusal::unavailable(error.to_string()),
         }
     }
 }
 
-/// The API server is known to have more than the cache.
+/// The error for a read of the newest state while the cache is behind the API server.
 fn behind(path: &str) -> Refusal {
     Refusal::unavailable(format!(
         "the cache does not show the last write yet: try again, or ask for {path}, which the API server answers then"
