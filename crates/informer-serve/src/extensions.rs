@@ -15,6 +15,9 @@ use crate::collections::{FINAL, refused};
 use crate::options::Options;
 use crate::unheld::Unheld;
 
+/// After how many refusals in a row the right to read APIServices counts as taken away.
+const REFUSALS: u32 = 3;
+
 /// The APIServices of the API server. The watch starts with the first request for a custom
 /// resource.
 pub(crate) struct Extensions {
@@ -116,11 +119,13 @@ impl Extensions {
         let services = informer.unsynced_store();
         let state = services.state();
         let code = state.cause().and_then(|it| it.code);
+        let is_refused = code.is_some_and(|it| FINAL.contains(&it));
+        // An API server that has just started may refuse what it allows a moment later.
+        let may_pass =
+            matches!(state, InformerState::BackingOff { attempt, .. } if attempt < REFUSALS);
         if matches!(state, InformerState::Watching { .. }) {
             self.is_refused.store(false, Ordering::Release);
-        } else if matches!(state, InformerState::Unavailable { .. })
-            || code.is_some_and(|it| FINAL.contains(&it))
-        {
+        } else if matches!(state, InformerState::Unavailable { .. }) || is_refused && !may_pass {
             // The flag is needed because the state no longer shows the refusal during a retry.
             self.is_refused.store(true, Ordering::Release);
         }

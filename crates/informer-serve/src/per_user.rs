@@ -79,6 +79,13 @@ impl PerUser {
     }
 }
 
+impl OfUser {
+    /// How many the user has, with this one.
+    pub(crate) fn count(&self) -> usize {
+        lock(&self.open).get(&self.user).copied().unwrap_or_default()
+    }
+}
+
 impl Lasting {
     /// Counts the request until the end of the response.
     pub(crate) fn of(self, response: Response) -> Response {

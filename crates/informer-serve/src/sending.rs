@@ -22,6 +22,9 @@ use crate::refusal::Refusal;
 pub(crate) const MAX_SENDING: usize = 400;
 /// Maximum number of them for each user.
 pub(crate) const MAX_SENDING_TO_USER: usize = MAX_SENDING / 4;
+/// How many of them a user gets beyond [`MAX_SENDING`], so that a few users with slow connections
+/// cannot keep all others from reading.
+pub(crate) const GUARANTEED: usize = 4;
 /// Maximum size in bytes of a response that is not counted. Each stream buffers as much anyway.
 const SMALL: u64 = 64 * 1024;
 
@@ -35,7 +38,8 @@ pub(crate) struct Sending {
 
 /// The permits of one response, held until its body ends or is dropped.
 struct Place {
-    _of_all: OwnedSemaphorePermit,
+    /// `None` for one of those that are [`GUARANTEED`].
+    _of_all: Option<OwnedSemaphorePermit>,
     _of_user: OfUser,
 }
 
@@ -78,8 +82,9 @@ impl Sending {
 
     fn begin(&self, user: &str) -> Option<Place> {
         let of_user = self.per_user.begin(user)?;
-        let of_all = Arc::clone(&self.places).try_acquire_owned().ok()?;
-        Some(Place { _of_all: of_all, _of_user: of_user })
+        let of_all = Arc::clone(&self.places).try_acquire_owned().ok();
+        let is_admitted = of_all.is_some() || of_user.count() <= GUARANTEED;
+        is_admitted.then_some(Place { _of_all: of_all, _of_user: of_user })
     }
 }
 

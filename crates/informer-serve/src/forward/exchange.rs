@@ -9,6 +9,7 @@ use http::Request;
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Error;
 
+use super::relay::is_impersonated;
 use super::upstream::{InFlight, Upstream};
 use super::writes::Telling;
 use crate::body::{Observed, Observer};
@@ -65,12 +66,15 @@ async fn run(
 ) -> Result<Answered, Unanswered> {
     let is_sent = Arc::<AtomicBool>::default();
     let sent = Sent(Arc::clone(&is_sent));
+    let is_impersonated = is_impersonated(request.headers());
     let request = request.map(|body| Body::new(Observed::new(body, sent)));
     let answer = send(&upstream, request, is_long).await;
     // A refused request changed nothing, and neither did one whose body was not sent completely.
     // After any other failure the write may have happened.
     let changed_nothing = match &answer {
-        Ok(answer) => telling.as_ref().is_some_and(|it| it.is_refused_by(answer.status())),
+        Ok(answer) => {
+            telling.as_ref().is_some_and(|it| it.is_refused_by(answer.status(), is_impersonated))
+        }
         Err(unanswered) => unanswered.was_not_sent || !is_sent.load(Ordering::Acquire),
     };
     if changed_nothing && let Some(mut telling) = telling.take() {

@@ -200,11 +200,16 @@ impl Telling {
     }
 
     /// Whether a response with this status means that the request changed nothing.
-    pub(super) fn is_refused_by(&self, status: StatusCode) -> bool {
+    pub(super) fn is_refused_by(&self, status: StatusCode, is_impersonated: bool) -> bool {
         match self.kind {
-            // Some objects may be deleted before another one is refused. Only authentication comes
-            // before all deletions.
-            Kind::DeleteCollection => status == StatusCode::UNAUTHORIZED,
+            // Some objects may be deleted before an admission webhook refuses another one. Only
+            // authentication comes before all deletions, and authorization: the endpoint has
+            // reviewed it for all requests but impersonated ones, whose 403 must not keep other
+            // readers from the cache.
+            Kind::DeleteCollection => {
+                status == StatusCode::UNAUTHORIZED
+                    || status == StatusCode::FORBIDDEN && is_impersonated
+            }
             Kind::Write | Kind::NewestList | Kind::Read => status.is_client_error(),
         }
     }

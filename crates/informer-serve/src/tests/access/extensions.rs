@@ -174,6 +174,30 @@ async fn custom_resources_are_let_go_when_that_right_is_taken_away() {
     assert_eq!(it.readers()[before..], ["root"]);
 }
 
+/// As that of an API server that has just started.
+#[tokio::test]
+async fn custom_resources_stay_held_through_one_refusal() {
+    let it = forwarding(Options::default()).await;
+    projects(&it.server);
+    it.server.cluster().create(&api_service("v1", None)).unwrap();
+    it.get("root-token", V1).await.items();
+    let requests = || it.server.requests().resource(API_SERVICES).len();
+    let before = requests();
+    it.server.auth().deny_all("informer", API_SERVICES);
+    it.server.faults().cut_watches(Cut::Close, Some(API_SERVICES));
+    let refused = async {
+        while requests() == before {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), refused).await.expect("it is not tried again");
+    for _ in 0..1000 {
+        it.endpoint.sweep().await;
+        tokio::task::yield_now().await;
+    }
+    assert!(it.is_held());
+}
+
 #[tokio::test]
 async fn without_access_control_only_known_extension_servers_are_passed_on() {
     let server = server().await;

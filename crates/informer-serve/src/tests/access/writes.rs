@@ -77,6 +77,19 @@ async fn a_refused_deletion_of_a_collection_may_have_deleted_some_of_it() {
     }
 }
 
+/// Anybody can make such a request.
+#[tokio::test]
+async fn a_refused_impersonation_does_not_keep_readers_from_the_cache() {
+    let refusal = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}});
+    let it = answered_with(json_answer("403 Forbidden", &refusal)).await;
+    let mut asked = request(Method::DELETE, "endpoint.example", NODES);
+    for (name, value) in [("authorization", "Bearer root-token"), ("impersonate-user", "jane")] {
+        asked.headers_mut().insert(name, value.parse().unwrap());
+    }
+    assert_eq!(it.ask(asked).await.code, StatusCode::FORBIDDEN);
+    assert!(!it.must_forward());
+}
+
 #[tokio::test]
 async fn a_dry_run_in_the_query_of_a_deletion_is_no_promise() {
     // The API server looks at the options of the body alone, if there are any.
