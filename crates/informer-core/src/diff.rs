@@ -1,27 +1,27 @@
 //! What changed between two states of an object, field by field.
 //!
-//! [`between`] compares two states as JSON and answers with a [`Diff`]: a bounded list of
-//! [`Change`]s for a person to read. [`Diff::write_text`] writes it for a terminal; `Serialize`
-//! gives the documented JSON for other programs.
+//! [`between`] compares two states as JSON and returns a [`Diff`]: a bounded list of [`Change`]s
+//! that is meant for people. [`Diff::write_text`] writes it for a terminal. For other programs,
+//! `Serialize` produces the documented JSON.
 //!
 //! # Lists
-//! Elements of lists are matched by the key that Kubernetes merges them by, such as the name of a
-//! container, the type of a condition or the port and protocol of a port; lists of custom resources
-//! by `name`, `id` and the like where these tell the elements apart. Lists of distinct scalars are
-//! sets, but for `args` and `command`. Other lists are compared by position, after the elements
-//! that are equal at both ends.
+//! Elements of lists are matched by Kubernetes' merge key of the list, such as the name of a
+//! container, the type of a condition, or the port and protocol of a port. In custom resources they
+//! are matched by `name`, `id` and similar fields if these are unique. Lists of distinct scalars
+//! are compared as sets, except `args` and `command`. All other lists are compared by position,
+//! after removing the common elements at both ends.
 //!
 //! # What is not shown
-//! - Noise is only counted ([`Diff::folded`]): `metadata.managedFields`,
+//! - Changes of noise are only counted ([`Diff::folded`]). Noise is `metadata.managedFields`,
 //!   `metadata.resourceVersion`, the annotation
 //!   `kubectl.kubernetes.io/last-applied-configuration`, the `renewTime` of a Lease, and
-//!   `lastHeartbeatTime`, `lastProbeTime` and `lastUpdateTime` of conditions;
-//!   `metadata.generation` too, unless nothing else changed.
-//! - Values in `data` and `stringData` of Secrets are never shown, only how many bytes they have;
-//!   nor are annotations of Secrets that are long or contain JSON, as these may hold a copy.
-//!   An object that does not say its kind is treated as a Secret.
-//! - Long values are cut, around the first difference if they are texts; after a number of changes
-//!   the rest is counted ([`Diff::more`]).
+//!   `lastHeartbeatTime`, `lastProbeTime` and `lastUpdateTime` of conditions.
+//!   `metadata.generation` is noise too, unless nothing else changed.
+//! - Values in `data` and `stringData` of Secrets are hidden; only their length in bytes is shown.
+//!   Annotations of Secrets are hidden if they are long or contain JSON, because they may hold a
+//!   copy of the data. An object without a kind is treated as a Secret.
+//! - Long values are cut; two long texts are cut around their first difference. Changes beyond the
+//!   limit are only counted ([`Diff::more`]).
 //!
 //! # As JSON
 //! ```
@@ -46,12 +46,12 @@
 //!
 //! | member | |
 //! |---|---|
-//! | `changes` | in the order of the fields of the old object, then of the new one |
+//! | `changes` | in the order of the fields in the old object, then of the added ones in the new object |
 //! | `changes[].op` | `added` (has `new`), `removed` (has `old`), `changed` (has both), `reordered` (has neither: a list has the same elements in another order) |
-//! | `changes[].path` | such as `spec.containers[app].image`, `metadata.labels["app.kubernetes.io/name"]`; elements of lists without keys by position, `args[0]`; elements of sets as `metadata.finalizers[]` |
-//! | `old`, `new` | one of `{"value": JSON}`; `{"text": TEXT, "from": BYTES, "bytes": BYTES}`, a part of a long text (or of the JSON of a large value) that begins at `from` of `bytes`; `{"hiddenBytes": BYTES}` |
-//! | `more` | how many changes are not in the list |
-//! | `folded` | how many fields of noise changed |
+//! | `changes[].path` | such as `spec.containers[app].image` or `metadata.labels["app.kubernetes.io/name"]`; `args[0]` for an element of a list without keys; `metadata.finalizers[]` for an element of a set |
+//! | `old`, `new` | one of `{"value": JSON}`; `{"text": TEXT, "from": BYTES, "bytes": BYTES}` for a part of a long text (or of the JSON of a large value), which begins at byte `from` of `bytes`; `{"hiddenBytes": BYTES}` |
+//! | `more` | number of changes that are not in the list |
+//! | `folded` | number of noise fields that changed |
 
 mod apply;
 mod list;
@@ -72,7 +72,7 @@ pub use self::path::{Path, Segment};
 pub use self::text::{Color, TextStyle, escape};
 pub use self::value::Shown;
 
-/// Compares two states of an object. The time is linear in their size.
+/// Compares two states of an object in time that is linear in their size.
 ///
 /// # Examples
 /// ```
@@ -98,9 +98,9 @@ pub fn between(old: &Value, new: &Value, options: &DiffOptions) -> Diff {
 pub struct Diff {
     /// The changes, up to the limit of the options.
     pub changes: Vec<Change>,
-    /// How many changes there are beyond them.
+    /// Number of changes beyond the limit.
     pub more: usize,
-    /// How many fields changed that are noise.
+    /// Number of noise fields that changed.
     pub folded: usize,
 }
 
@@ -108,80 +108,80 @@ pub struct Diff {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "op", rename_all = "camelCase")]
 pub enum Change {
-    /// The new state has a field, or an element of a list, that the old one has not.
+    /// A field, or an element of a list, that only the new state has.
     Added {
-        /// Where.
+        /// The path of the field or element.
         path: Path,
-        /// What.
+        /// Its value.
         new: Shown,
     },
-    /// The old state has a field, or an element of a list, that the new one has not.
+    /// A field, or an element of a list, that only the old state has.
     Removed {
-        /// Where.
+        /// The path of the field or element.
         path: Path,
-        /// What.
+        /// Its value.
         old: Shown,
     },
-    /// A field has another value.
+    /// A field with a different value.
     Changed {
-        /// Where.
+        /// The path of the field.
         path: Path,
-        /// What it was.
+        /// The value in the old state.
         old: Shown,
-        /// What it is.
+        /// The value in the new state.
         new: Shown,
     },
-    /// The elements of a list stand in another order.
+    /// A list whose elements have a different order.
     Reordered {
-        /// Where.
+        /// The path of the list.
         path: Path,
-        /// Where each element of the new list stands among those that stayed, in their old order,
-        /// followed by those that were added. Only with [`DiffOptions::exact`], for
-        /// [`Diff::apply`].
+        /// For each element of the new list, its position in the list that [`Diff::apply`] has
+        /// before it reorders: the elements that stayed, in their old order, followed by the added
+        /// ones. Set only with [`DiffOptions::exact`].
         #[serde(skip)]
         order: Option<Vec<usize>>,
     },
 }
 
-/// What of the changes is shown, and how much.
+/// Options for comparing two states.
 ///
-/// The default is for people: noise folded, Secrets hidden, limits.
+/// The default is for people: it folds noise, hides the values of Secrets, and has limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DiffOptions {
-    /// What becomes of noise.
+    /// How noise is handled.
     pub noise: Noise,
-    /// What becomes of the values of Secrets.
+    /// How the values of Secrets are handled.
     pub secrets: Secrets,
-    /// How much is shown.
+    /// The limits of the diff.
     pub limits: Limits,
 }
 
-/// What becomes of fields that change without saying anything.
+/// How noise is handled: fields whose changes carry no information.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Noise {
-    /// Their changes are counted.
+    /// Changes of noise are only counted.
     #[default]
     Folded,
-    /// They are like other fields.
+    /// Noise is shown like other fields.
     Shown,
 }
 
-/// What becomes of the values of Secrets.
+/// How the values of Secrets are handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Secrets {
-    /// Their length is shown.
+    /// Only their length is shown.
     #[default]
     Hidden,
-    /// They are like other fields.
+    /// They are shown like other values.
     Shown,
 }
 
-/// How much is shown.
+/// Limits of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Changes that are listed; others are counted.
+    /// Maximum number of changes in the list. Further changes are only counted.
     pub changes: usize,
-    /// Bytes that are shown of a value.
+    /// Maximum number of bytes that are shown of a value.
     pub bytes: usize,
 }
 
@@ -196,8 +196,8 @@ impl Limits {
 }
 
 impl DiffOptions {
-    /// Everything: no noise, no Secrets, no limits, and the order of all lists. [`Diff::apply`]
-    /// makes the new state of the old one with it.
+    /// Options for a complete diff: no folding, no hiding, no limits, and the order of all lists.
+    /// [`Diff::apply`] needs such a diff.
     #[must_use]
     pub fn exact() -> Self {
         Self { noise: Noise::Shown, secrets: Secrets::Shown, limits: Limits::NONE }
@@ -215,7 +215,7 @@ impl Diff {
         self.is_quiet() && self.folded == 0
     }
 
-    /// Whether nothing changed, or only noise.
+    /// Whether nothing but noise changed.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         self.changes.is_empty() && self.more == 0
@@ -223,7 +223,7 @@ impl Diff {
 }
 
 impl Change {
-    /// The field, or the list whose order changed.
+    /// The path of the field, element or list that changed.
     #[must_use]
     pub fn path(&self) -> &Path {
         match self {

@@ -1,31 +1,31 @@
-//! Makes the new state of the old one.
+//! Applies a diff to the old state.
 
 use serde_json::Value;
 
 use super::list::element_key;
 use super::{Change, Diff, Path, Segment, Shown};
 
-/// A diff does not say how the new state is made of this one.
+/// Why a diff cannot be applied to a state.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {
-    /// The diff leaves something out.
+    /// The diff is incomplete.
     #[error("the diff leaves something out; make it with DiffOptions::exact()")]
     Incomplete,
-    /// The state is not the one that the diff was made of.
+    /// The state is not the old state of the diff.
     #[error("the object has no such place as {path}; it is not the one that was compared")]
     Nowhere {
-        /// The place that it does not have.
+        /// The path that does not exist in it.
         path: Path,
     },
 }
 
 impl Diff {
-    /// Makes the new state of the old one, if the diff was made with
+    /// Turns the old state into the new one. The diff must have been made with
     /// [`DiffOptions::exact`](super::DiffOptions::exact).
     ///
     /// # Errors
-    /// When the diff leaves something out, or is that of another object. `state` may have some of
-    /// the changes then.
+    /// If the diff is incomplete, or belongs to another object. Some of the changes may have been
+    /// applied to `state` in this case.
     ///
     /// # Examples
     /// ```
@@ -49,7 +49,8 @@ impl Diff {
         for change in self.changes.iter().filter(|it| !is_removed_position(it)) {
             change.apply(state)?;
         }
-        // Last and backwards, so that positions stay what they were.
+        // Removals by position come last and in reverse, so that the positions of the other changes
+        // remain valid.
         for change in self.changes.iter().rev().filter(is_removed_position) {
             change.apply(state)?;
         }
@@ -94,7 +95,7 @@ fn at<'a>(state: &'a mut Value, segments: &[Segment]) -> Option<&'a mut Value> {
             let at = find(list, key)?;
             list.get_mut(at)
         }
-        // Sets have scalars, which are added and removed.
+        // The elements of sets are scalars, so no path leads through one.
         Segment::Element => None,
     })
 }

@@ -1,19 +1,19 @@
-//! Which elements of two lists are the same one.
+//! Matches the elements of two lists.
 
 use hashbrown::HashMap;
 use serde_json::Value;
 
-/// Values of an element's key; `null` where it has none, and for the rest.
+/// The values of an element's key fields; `null` for missing fields and for unused entries.
 pub(super) type ElementKey<'a> = [&'a Value; 3];
 
-/// The elements of a list by their keys.
+/// The positions of the elements of a list, by key.
 pub(super) type ByKey<'a> = HashMap<ElementKey<'a>, usize>;
 
 static NULL: Value = Value::Null;
 
 /// How the elements of two lists are matched.
 pub(super) enum Matching<'a> {
-    /// By these fields.
+    /// By the values of these fields.
     Keyed { fields: &'static [&'static str], old: ByKey<'a>, new: ByKey<'a> },
     /// By their values: both are lists of distinct scalars.
     Set { old: ByKey<'a>, new: ByKey<'a> },
@@ -22,7 +22,7 @@ pub(super) enum Matching<'a> {
 }
 
 impl<'a> Matching<'a> {
-    /// How elements of the lists in the field of this name are matched.
+    /// Chooses how to match the elements of two lists in a field of this name.
     pub(super) fn of(field: &str, old: &'a [Value], new: &'a [Value]) -> Self {
         let all = || old.iter().chain(new);
         if all().all(Value::is_object) {
@@ -42,7 +42,7 @@ impl<'a> Matching<'a> {
     }
 }
 
-/// The values of these fields, if the element has one at least, and they are scalars.
+/// The key of an element; `None` if it has none of the fields, or if a value is not a scalar.
 pub(super) fn element_key<'a>(
     fields: &[&'static str],
     element: &'a Value,
@@ -77,8 +77,9 @@ fn is_scalar(value: &Value) -> bool {
     !value.is_object() && !value.is_array()
 }
 
-/// Fields that tell elements apart, the best first. Those of built-in kinds are their merge keys;
-/// where these do not tell all elements apart, as with addresses of two families, there is more.
+/// Key fields to try for a list, in order of preference. For lists of built-in kinds the merge key
+/// comes first. It is not always unique, for example with addresses of two families, so longer keys
+/// follow.
 fn candidates(field: &str) -> impl Iterator<Item = &'static [&'static str]> {
     const PORTS: &[&[&str]] = &[&["containerPort", "protocol"], &["port", "protocol"], &["name"]];
     let known: &[&[&str]] = match field {

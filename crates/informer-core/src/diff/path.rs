@@ -1,4 +1,4 @@
-//! Where a change is.
+//! The path of a change.
 
 use std::fmt::{self, Write};
 
@@ -7,31 +7,33 @@ use serde_json::Value;
 
 use super::text::escape_into;
 
-/// Characters of a path that are written; what is longer is cut.
+/// Maximum number of characters of a path in text. A longer path is cut.
 const MAX_CHARS: usize = 500;
 
-/// The place of a field. `Display` and `Serialize` write it for people: control characters are
-/// escaped, and a long path is cut.
+/// The path from an object to a field. `Display` and `Serialize` write it for people: they escape
+/// control characters and cut long paths.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Path {
     segments: Vec<Segment>,
 }
 
-/// A step of a [`Path`].
+/// A segment of a [`Path`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Segment {
     /// The member of an object with this name.
     Name(String),
-    /// The element of a list at this position; of the old list if it was removed.
+    /// The element of a list at this position. For a removed element, the position is the one in
+    /// the old list.
     Index(usize),
-    /// The element of a list with these values of its key; of those that it does not have, `null`.
+    /// The element of a list with these values of its key fields; `null` stands for a missing
+    /// field.
     Key(Vec<(&'static str, Value)>),
-    /// An element of a list of distinct scalars, which is its own key.
+    /// An element of a list of distinct scalars. The value of the element is its key.
     Element,
 }
 
 impl Path {
-    /// The steps, from the object on. There are none if the path is that of the object itself.
+    /// The segments, starting at the object. The path of the object itself has none.
     #[must_use]
     pub fn segments(&self) -> &[Segment] {
         &self.segments
@@ -82,7 +84,7 @@ impl fmt::Display for Path {
     }
 }
 
-/// `app`, `80/TCP`, or `name="a b"` where the values alone could be misread.
+/// Writes a key as `app` or `80/TCP`, or as `name="a b"` if the values alone would be ambiguous.
 fn key(out: &mut impl Write, parts: &[(&'static str, Value)]) -> fmt::Result {
     let present = || parts.iter().filter(|(_, value)| !value.is_null());
     let is_number = parts.len() == 1 && parts[0].1.is_number();
@@ -112,7 +114,7 @@ fn is_plain_name(name: &str) -> bool {
 fn is_plain_key(value: &Value) -> bool {
     let Value::String(text) = value else { return true };
     let is_plain = |it: char| it.is_ascii_graphic() && !"[]\"\\=,".contains(it);
-    // Digits alone read as a position.
+    // A key of digits alone would look like a position.
     text.chars().all(is_plain) && !text.chars().all(|it| it.is_ascii_digit())
 }
 
@@ -122,7 +124,7 @@ fn quote(out: &mut impl Write, text: &str) -> fmt::Result {
     out.write_char('"')
 }
 
-/// Writes no more than a number of characters, and an ellipsis instead of the rest.
+/// Writes a limited number of characters, followed by an ellipsis if the text is longer.
 struct Cut<'a, 'b> {
     out: &'a mut fmt::Formatter<'b>,
     left: usize,
@@ -137,7 +139,8 @@ impl Write for Cut<'_, '_> {
             None => {
                 self.left -= text.chars().count();
                 self.out.write_str(text)?;
-                // Exactly full: what follows is cut.
+                // Whether more text follows is unknown here, so a text of exactly the maximum
+                // length gets an ellipsis too.
                 if self.left == 0 { self.out.write_char('…') } else { Ok(()) }
             }
             Some((end, _)) => {

@@ -1,4 +1,4 @@
-//! Fields with a meaning of their own: noise, and what Secrets keep secret.
+//! Classifies the fields of an object: noise, and values of Secrets.
 
 use serde_json::Value;
 
@@ -6,10 +6,11 @@ use super::{DiffOptions, Noise, Secrets};
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Annotations of Secrets that are longer may hold a copy of the data.
+/// Maximum length of an annotation of a Secret that is shown. A longer one may hold a copy of the
+/// data.
 const SHORT_ANNOTATION: usize = 128;
 
-/// What is known of an object as a whole.
+/// The properties of a whole object that decide how its fields are classified.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Subject {
     fold_noise: bool,
@@ -17,7 +18,7 @@ pub(super) struct Subject {
     is_lease: bool,
 }
 
-/// Where in an object a value stands, as far as it matters.
+/// The class of a value by its path in the object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Root,
@@ -27,7 +28,7 @@ pub(super) enum Place {
     SecretAnnotation,
     /// `data` or `stringData` of a Secret.
     SecretData,
-    /// A value of those, or something else that is not shown.
+    /// A value that is hidden: a member of [`SecretData`](Self::SecretData).
     SecretValue(Coding),
     Generation,
     LeaseSpec,
@@ -39,7 +40,7 @@ pub(super) enum Place {
     Other,
 }
 
-/// How a secret value is written, which says how many bytes it has.
+/// How a hidden value is encoded. Its length in bytes depends on the encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Coding {
     Base64,
@@ -61,7 +62,7 @@ impl Subject {
 }
 
 impl Place {
-    /// The place of a member of an object.
+    /// The class of a member of an object of this class.
     pub(super) fn member(self, name: &str, subject: Subject) -> Self {
         let Subject { fold_noise, is_secret, is_lease } = subject;
         match (self, name) {
@@ -87,7 +88,7 @@ impl Place {
         }
     }
 
-    /// The place of an element of a list.
+    /// The class of an element of a list of this class.
     pub(super) fn element(self) -> Self {
         match self {
             Self::Conditions => Self::Condition,
@@ -96,13 +97,13 @@ impl Place {
         }
     }
 
-    /// Whether there may be members that are not shown, so that the object must not be shown as one
-    /// value.
+    /// Whether an object of this class may have members that are not shown. Such an object must not
+    /// be shown as one value.
     pub(super) fn guards_members(self) -> bool {
         matches!(self, Self::Root | Self::Metadata | Self::Annotations | Self::SecretData)
     }
 
-    /// How the length of a value is found, if it is hidden.
+    /// The encoding of the values, if they must be hidden.
     pub(super) fn hides(self, values: [Option<&Value>; 2]) -> Option<Coding> {
         let may_be_a_copy = |value: &Value| match value {
             Value::String(text) => text.len() > SHORT_ANNOTATION || text.contains('{'),
@@ -113,7 +114,7 @@ impl Place {
             Self::SecretAnnotation if values.into_iter().flatten().any(may_be_a_copy) => {
                 Some(Coding::Plain)
             }
-            // No object, so there are no members to hide one by one.
+            // A value that is not an object has no members to hide, so it is hidden as a whole.
             Self::SecretData if !values.into_iter().flatten().all(Value::is_object) => {
                 Some(Coding::Plain)
             }

@@ -13,7 +13,8 @@ fn rendered(diff: &Diff, style: &TextStyle) -> String {
     text
 }
 
-/// JSON with the names that mean something, and few values, so that much is equal.
+/// Generates JSON with field names that the comparison treats specially. It uses few different
+/// values, so that many are equal.
 fn any_value() -> impl Strategy<Value = Value> {
     let scalar = prop_oneof![
         Just(Value::Null),
@@ -59,7 +60,7 @@ fn any_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A state and another that has much in common with it.
+/// Generates a state, and a second one by changing parts of the first.
 fn two_states() -> impl Strategy<Value = (Value, Value)> {
     (any_value(), any::<u64>(), any_value()).prop_map(|(old, seed, other)| {
         let new = mutated(&old, &mut fastrand::Rng::with_seed(seed), &other);
@@ -136,7 +137,7 @@ proptest! {
         other in "[a-z]{12}",
         noise in prop::sample::select(vec![Noise::Folded, Noise::Shown]),
     ) {
-        // Wherever an object may stand that has it.
+        // Adds the secret in every place where a Secret may have a copy of it.
         let state = |value: &Value, secret: &str| {
             let mut value = match value {
                 Value::Object(members) => Value::Object(members.clone()),
@@ -206,7 +207,7 @@ fn elements_of_lists_are_named_by_their_keys() {
     "#);
 }
 
-/// Typical changes of typical objects, as a terminal of 100 columns shows them.
+/// A snapshot of typical changes on a terminal of 100 columns.
 #[test]
 fn typical_changes() {
     let mut all = String::new();

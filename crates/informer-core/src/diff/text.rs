@@ -1,4 +1,4 @@
-//! Changes as text for a terminal.
+//! Writes changes as text for a terminal.
 
 use std::fmt::{self, Write};
 
@@ -10,33 +10,33 @@ use super::{Change, Diff, Shown};
 /// How changes are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TextStyle {
-    /// Whether old values are red and new ones green, by ANSI escape sequences.
+    /// Whether ANSI escape sequences color old values red and new values green.
     pub color: bool,
-    /// Columns of the terminal. A change that needs more has its values on lines of their own, and
-    /// what needs more still is cut.
+    /// Width of the terminal in columns. The values of a change that does not fit are written on
+    /// separate lines. A line that does not fit then is cut.
     pub width: Option<usize>,
-    /// Columns before each line.
+    /// Columns of space at the start of each line.
     pub indent: usize,
 }
 
 /// A color of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Color {
-    /// As the terminal has it.
+    /// The default color of the terminal.
     Plain,
-    /// Red, of what was.
+    /// Red, for old values.
     Old,
-    /// Green, of what is.
+    /// Green, for new values.
     New,
-    /// Faint, of what matters less.
+    /// Faint, for less important text.
     Dim,
 }
 
 impl TextStyle {
-    /// Writes a text in a color, if there are colors. The text is not escaped.
+    /// Writes text in a color if `color` is set. The text is not escaped.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// If `out` fails.
     pub fn paint(&self, out: &mut impl Write, color: Color, text: &str) -> fmt::Result {
         let code = match color {
             Color::Plain => return out.write_str(text),
@@ -49,12 +49,12 @@ impl TextStyle {
 }
 
 impl Diff {
-    /// Writes a line for each change: `~` for a changed field, `+` and `-` for what was added and
-    /// removed. Control characters in values and names are escaped, so that no object can write to
-    /// the terminal what is not text.
+    /// Writes a line for each change: `~` for changed, `+` for added and `-` for removed fields.
+    /// Control characters in values and names are escaped, so that no object can control the
+    /// terminal.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// If `out` fails.
     pub fn write_text(&self, out: &mut impl Write, style: &TextStyle) -> fmt::Result {
         let mut lines = Lines { out, style };
         for change in &self.changes {
@@ -71,16 +71,16 @@ impl Diff {
     }
 }
 
-/// The text with control characters, and those that change the direction of text, as `\u001b`.
+/// Escapes control characters, and characters that change the direction of text, as in `\u001b`.
 #[must_use]
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    // Writing to a string does not fail.
+    // Writing to a `String` never fails.
     let _ = escape_into(&mut escaped, text);
     escaped
 }
 
-/// Writes as JSON has it between quotes, with more characters escaped.
+/// Writes text as in a JSON string, but escapes more characters.
 pub(super) fn escape_into(out: &mut impl Write, text: &str) -> fmt::Result {
     for character in text.chars() {
         match character {
@@ -96,7 +96,8 @@ pub(super) fn escape_into(out: &mut impl Write, text: &str) -> fmt::Result {
     Ok(())
 }
 
-/// Whether it is a control character, or an invisible one that reorders or joins its neighbours.
+/// Whether a character is a control character, or an invisible one that reorders or joins its
+/// neighbours.
 fn is_unsafe(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
@@ -162,12 +163,12 @@ impl<W: Write> Lines<'_, W> {
         self.style.width.is_none_or(|width| self.style.indent + needed <= width)
     }
 
-    /// Writes one line of parts with their colors, cut where the terminal ends.
+    /// Writes one line of colored parts, cut at the width of the terminal.
     fn line(&mut self, parts: &[(Color, &str)]) -> fmt::Result {
         let indent = self.style.indent;
         write!(self.out, "{:indent$}", "")?;
         let cut = !self.fits(parts);
-        // A column for the ellipsis.
+        // A cut line needs one column for the ellipsis.
         let mut left =
             self.style.width.map_or(usize::MAX, |it| it.saturating_sub(indent + usize::from(cut)));
         for (color, text) in parts {
@@ -184,7 +185,8 @@ impl<W: Write> Lines<'_, W> {
     }
 }
 
-/// For people: JSON, or that it is hidden or cut. Control characters are escaped.
+/// Writes the value for people: as JSON, with a note if it is hidden or cut. Control characters are
+/// escaped.
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -231,12 +233,12 @@ fn write_json(out: &mut impl Write, value: &Value) -> fmt::Result {
     }
 }
 
-/// Columns that a text takes on a terminal.
+/// The number of terminal columns of a text.
 fn columns(text: &str) -> usize {
     text.chars().map(width).sum()
 }
 
-/// The end of the longest prefix that takes no more columns than these.
+/// The end of the longest prefix that fits into this number of columns.
 fn prefix(text: &str, columns: usize) -> usize {
     let mut taken = 0;
     let over = text.char_indices().find(|(_, it)| {
@@ -248,7 +250,7 @@ fn prefix(text: &str, columns: usize) -> usize {
 
 fn width(character: char) -> usize {
     match character {
-        // Makes the character before it as wide as an emoji.
+        // This variation selector widens the previous character to an emoji of two columns.
         '\u{fe0f}' => 1,
         it => it.width().unwrap_or(0),
     }

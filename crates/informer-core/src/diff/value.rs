@@ -1,4 +1,4 @@
-//! Values as they are shown: whole, cut or hidden.
+//! Values in a diff: whole, cut or hidden.
 
 use std::io;
 
@@ -7,31 +7,31 @@ use serde_json::Value;
 
 use super::place::Coding;
 
-/// Bytes shown before the first difference of two long texts.
+/// Number of bytes shown before the first difference of two long texts.
 const CONTEXT: usize = 24;
 
-/// A value, as much of it as is shown.
+/// A value in a [`Change`](super::Change), which may be cut or hidden.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Shown {
     /// The whole value.
     Whole {
-        /// As the object has it.
+        /// The value in the object.
         value: Value,
     },
     /// A part of a long text, or of the JSON of a large value.
     Part {
         /// The part.
         text: String,
-        /// Where it begins, in bytes.
+        /// The offset of the part, in bytes.
         from: usize,
-        /// The length of the whole, in bytes.
+        /// The length of the whole text, in bytes.
         bytes: usize,
     },
     /// A value that is not shown.
     #[serde(rename_all = "camelCase")]
     Hidden {
-        /// Its length.
+        /// Its length in bytes.
         hidden_bytes: usize,
     },
 }
@@ -41,7 +41,7 @@ impl Shown {
         Self::from_byte(value, 0, max)
     }
 
-    /// Both sides of a change; long texts are cut around the first difference.
+    /// The old and the new value of a change. Long texts are cut around their first difference.
     pub(super) fn pair(old: &Value, new: &Value, max: usize) -> [Self; 2] {
         let from = match (old, new) {
             (Value::String(old), Value::String(new)) if old.len().max(new.len()) > max => {
@@ -78,7 +78,7 @@ impl Shown {
                 if bytes <= max {
                     return Self::Whole { value: value.clone() };
                 }
-                // It may be cut within a character.
+                // The text may be cut within a character, whose bytes are dropped.
                 let text = kept.utf8_chunks().next().map_or("", |it| it.valid()).to_owned();
                 Self::Part { text, from: 0, bytes }
             }
@@ -87,19 +87,19 @@ impl Shown {
     }
 }
 
-/// The last end of a character that is no later than this.
+/// The last character boundary that is not after `at`.
 fn boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-/// The length of what base64 stands for, without decoding it.
+/// The length of the data that base64 text encodes, computed without decoding it.
 fn decoded_length(text: &str) -> Option<usize> {
     let padding = text.bytes().rev().take_while(|it| *it == b'=').count();
     let is_valid = text.len().is_multiple_of(4) && padding <= 2;
     is_valid.then(|| (text.len() / 4 * 3).saturating_sub(padding))
 }
 
-/// Keeps the beginning of what is written, and counts.
+/// A writer that keeps the first `max` bytes and counts all bytes.
 struct Head {
     kept: Vec<u8>,
     max: usize,
@@ -107,10 +107,10 @@ struct Head {
 }
 
 impl Head {
-    /// The beginning of a value's JSON.
+    /// The first bytes of a value's JSON, and its length.
     fn of(value: &Value, max: usize) -> Self {
         let mut head = Self { kept: Vec::new(), max, bytes: 0 };
-        // Fails with the writer only, which does not.
+        // Serialization fails only if the writer fails, and this one never does.
         let _ = serde_json::to_writer(&mut head, value);
         head
     }

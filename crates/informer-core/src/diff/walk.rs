@@ -1,4 +1,4 @@
-//! Walks down two states of an object side by side.
+//! Traverses two states of an object in parallel and collects the changes.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ pub(super) fn walk(old: &Value, new: &Value, options: &DiffOptions) -> Diff {
     let subject = Subject::of(old, new, options);
     let mut walk =
         Walk { options, subject, path: Vec::new(), diff: Diff::default(), generation: None };
-    // Nothing is special then.
+    // An exact diff treats no field specially.
     let place = if options.is_exact() { Place::Other } else { Place::Root };
     walk.values(place, Some(old), Some(new));
     walk.finish()
@@ -21,11 +21,11 @@ struct Walk<'a> {
     subject: Subject,
     path: Vec<Step<'a>>,
     diff: Diff,
-    /// The change of `metadata.generation`.
+    /// The change of `metadata.generation`, which is shown only if nothing else changed.
     generation: Option<Change>,
 }
 
-/// A [`Segment`] that is not yet needed.
+/// A [`Segment`] that borrows its contents. It is converted only when a change is recorded.
 #[derive(Clone, Copy)]
 enum Step<'a> {
     Name(&'a str),
@@ -37,7 +37,7 @@ enum Step<'a> {
 impl<'a> Walk<'a> {
     fn finish(mut self) -> Diff {
         if let Some(generation) = self.generation {
-            // Whatever changed it says more.
+            // Any other change is more informative.
             if self.diff.is_quiet() {
                 self.diff.changes.push(generation);
             } else {
@@ -73,7 +73,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// One of the two is no object; the members of the other come one by one.
+    /// Compares two values of which at most one is an object with members. These members are
+    /// recorded one by one, so that each can be hidden or folded.
     fn guarded(&mut self, place: Place, old: Option<&'a Value>, new: Option<&'a Value>) {
         let members = |value: Option<&'a Value>| {
             value.and_then(Value::as_object).filter(|members| !members.is_empty())
@@ -146,7 +147,7 @@ impl<'a> Walk<'a> {
         [old_keys, new_keys]: [&ByKey<'a>; 2],
         step: impl Fn(&'a Value) -> Option<(Step<'a>, ElementKey<'a>)>,
     ) {
-        // Positions in the new list of the elements that stayed, in their old order.
+        // The positions in the new list of the elements that stayed, in their old order.
         let mut stayed = Vec::with_capacity(new.len());
         for element in old {
             let Some((step, key)) = step(element) else { continue };
