@@ -1,4 +1,4 @@
-//! What changed between two states of an object, field by field.
+//! Compares two states of an object field by field.
 //!
 //! [`between`] compares two states as JSON and returns a [`Diff`]: a bounded list of [`Change`]s
 //! that is meant for people. [`Diff::write_text`] writes it for a terminal. For other programs,
@@ -11,7 +11,7 @@
 //! are compared as sets, except `args` and `command`. All other lists are compared by position,
 //! after removing the common elements at both ends.
 //!
-//! # What is not shown
+//! # Hidden and cut values
 //! - Changes of noise are only counted ([`Diff::folded`]). Noise is `metadata.managedFields`,
 //!   `metadata.resourceVersion`, the annotation
 //!   `kubectl.kubernetes.io/last-applied-configuration`, the `renewTime` of a Lease, and
@@ -93,7 +93,7 @@ pub fn between(old: &Value, new: &Value, options: &DiffOptions) -> Diff {
     walk::walk(old, new, options)
 }
 
-/// What changed between two states of an object.
+/// The changes between two states of an object.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Diff {
     /// The changes, up to the limit of the options.

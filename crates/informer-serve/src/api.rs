@@ -211,9 +211,9 @@ async fn of_resource(
         return pass_on(inner, asked, served).await;
     }
     let collection = match verb {
-        // A get of one object neither starts to hold the resource nor waits for its first list:
-        // the API server can answer it. With a client certificate it does both, because it cannot
-        // be forwarded.
+        // A get of one object neither starts to hold the resource nor waits for its first list,
+        // because the API server can answer it. The get of a caller with a certificate does both,
+        // because it cannot be forwarded.
         Verb::Get if !matches!(asked.caller.credential, Credential::Certificate) => inner
             .collections
             .held(&served.info.resource)

@@ -35,8 +35,8 @@ pub(super) fn take(request: &mut Request<Body>) -> Result<OnUpgrade, Refusal> {
 }
 
 /// Copies between both connections after the API server has accepted the upgrade, until one of them
-/// ends or `stop` is cancelled. `kept` is dropped then: it has the permits and counters of the
-/// caller's connection.
+/// ends or `stop` is cancelled. `kept` holds the permits and counters of the caller's connection
+/// and is dropped at the end.
 pub(super) fn join<K: Send + 'static>(
     caller: OnUpgrade,
     mut answer: http::Response<Incoming>,

@@ -46,9 +46,9 @@ enum Unnamed {
     Before(u64),
 }
 
-/// Observes one forwarded request and records the resource version that its response names. If it
-/// is dropped before that, it records a write without a version, because the write may have
-/// happened.
+/// Observes one forwarded request and records the resource version that its response names. If the
+/// observer of a write is dropped before that, it records a write without a version, because the
+/// write may have happened.
 pub(crate) struct Telling {
     writes: Arc<Writes>,
     stored: Stored,
