@@ -278,6 +278,9 @@ impl Changes {
     }
 
     async fn woken(&mut self) -> Woken {
+        // Nothing is gathered while there is more than one chunk: the stream would fall behind.
+        let has_more = self.feeds.iter().any(Feed::has_more);
+        let gathered = if has_more { self.sent } else { self.sent + GATHER };
         let (mut ready, mut lost) = (Vec::new(), Vec::new());
         for feed in &mut self.feeds {
             let waits = feed.waits();
@@ -286,7 +289,7 @@ impl Changes {
         }
         let ready = async {
             first(ready).await;
-            tokio::time::sleep_until(self.sent + GATHER).await;
+            tokio::time::sleep_until(gathered).await;
         };
         tokio::select! {
             biased;
@@ -307,15 +310,25 @@ impl Changes {
                 break;
             }
             let feed = &mut self.feeds[(self.turn + step) % count];
-            match feed.take() {
-                Taken::Changes(events) => {
-                    changes.extend(events.into_iter().map(|it| (feed.resource.clone(), it)));
+            // A feed gives as many changes at a time as their objects' sizes allow.
+            loop {
+                match feed.take() {
+                    Taken::Changes(events) => {
+                        changes.extend(events.into_iter().map(|it| (feed.resource.clone(), it)));
+                    }
+                    Taken::Gap => {
+                        has_gap = true;
+                        line::write(out, &line::gap(&feed.resource));
+                        break;
+                    }
+                    Taken::End => {
+                        ended.push(feed.resource.clone());
+                        break;
+                    }
                 }
-                Taken::Gap => {
-                    has_gap = true;
-                    line::write(out, &line::gap(&feed.resource));
+                if changes.len() >= MOST_AT_ONCE || !feed.has_more() {
+                    break;
                 }
-                Taken::End => ended.push(feed.resource.clone()),
             }
         }
         self.turn = self.turn.wrapping_add(1);

@@ -334,6 +334,28 @@ async fn past_changes_come_in_parts_and_are_all_told() {
     }
 }
 
+/// The watch cache returns only a few large objects at a time.
+#[tokio::test]
+async fn a_burst_of_large_objects_is_sent_in_large_chunks() {
+    let server = server().await;
+    let endpoint = endpoint(&server, Options::default());
+    let mut lines = Lines::open(&endpoint, "resource=pods").await;
+    lines.next("at").await;
+    for number in 0..100 {
+        let mut large = pod("shop", &format!("large-{number}"), "web", "node-1");
+        large["metadata"]["annotations"] = json!({"large": "x".repeat(20_000)});
+        server.cluster().create(&large).unwrap();
+    }
+    let version = server.cluster().version();
+    // The stream reads nothing meanwhile.
+    get(&endpoint, &format!("/api/v1/pods?limit=1&resourceVersion={version}")).await.items();
+    for count in [64, 36] {
+        let chunk = lines.body.next().await.unwrap().unwrap();
+        let told = String::from_utf8(chunk.to_vec()).unwrap();
+        assert_eq!(told.matches("\"type\":\"change\"").count(), count);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn all_that_is_held_is_told_also_what_is_held_later() {
     let server = server().await;

@@ -117,6 +117,11 @@ impl Feed {
         }
     }
 
+    /// Whether there is more at once than the last [`take`](Self::take) returned.
+    pub(super) fn has_more(&self) -> bool {
+        self.watcher.has_more()
+    }
+
     /// What there is.
     pub(super) fn take(&mut self) -> Taken {
         match self.watcher.take() {
