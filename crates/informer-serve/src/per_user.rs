@@ -80,7 +80,7 @@ impl PerUser {
 }
 
 impl OfUser {
-    /// How many the user has, with this one.
+    /// The number of open requests of the user, including this one.
     pub(crate) fn count(&self) -> usize {
         lock(&self.open).get(&self.user).copied().unwrap_or_default()
     }

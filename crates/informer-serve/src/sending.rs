@@ -38,7 +38,7 @@ pub(crate) struct Sending {
 
 /// The permits of one response, held until its body ends or is dropped.
 struct Place {
-    /// `None` for one of those that are [`GUARANTEED`].
+    /// `None` if the response was admitted beyond [`MAX_SENDING`], as one of [`GUARANTEED`].
     _of_all: Option<OwnedSemaphorePermit>,
     _of_user: OfUser,
 }

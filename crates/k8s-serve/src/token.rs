@@ -102,8 +102,8 @@ fn read(token: &str) -> Result<(Option<u64>, String), String> {
         let at = if valid == token.len() { valid.saturating_sub(1) } else { valid };
         format!("illegal base64 data at input byte {at}")
     })?;
-    // Members that nobody reads are skipped, not parsed: a token comes from a caller, and may be
-    // nested without limit.
+    // The caller controls the token and may nest it to any depth. `RawValue` skips unknown members
+    // without recursion.
     let members: BTreeMap<String, &RawValue> =
         serde_json::from_slice(&json).map_err(|error| match error.is_data() {
             true => "it is no JSON object".to_owned(),
@@ -236,8 +236,8 @@ mod tests {
         }
     }
 
-    /// The stack would overflow, which ends the process: serde_json reads a `Value` below this key
-    /// with a new limit of levels.
+    /// Parsing the token as a `Value` would overflow the stack and abort the process: serde_json
+    /// starts a new recursion limit below this key.
     #[test]
     fn a_token_is_not_parsed_deeper_than_its_members() {
         let inner = (0..50).fold("1".to_owned(), |inner, _| {

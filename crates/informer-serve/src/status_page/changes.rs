@@ -278,7 +278,8 @@ impl Changes {
     }
 
     async fn woken(&mut self) -> Woken {
-        // Nothing is gathered while there is more than one chunk: the stream would fall behind.
+        // The pause is skipped while changes are left over from the last chunk. Otherwise the stream
+        // would fall behind.
         let has_more = self.feeds.iter().any(Feed::has_more);
         let gathered = if has_more { self.sent } else { self.sent + GATHER };
         let (mut ready, mut lost) = (Vec::new(), Vec::new());
@@ -310,7 +311,7 @@ impl Changes {
                 break;
             }
             let feed = &mut self.feeds[(self.turn + step) % count];
-            // A feed gives as many changes at a time as their objects' sizes allow.
+            // One call returns only a few changes if their objects are large.
             loop {
                 match feed.take() {
                     Taken::Changes(events) => {

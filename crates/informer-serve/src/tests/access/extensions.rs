@@ -174,7 +174,7 @@ async fn custom_resources_are_let_go_when_that_right_is_taken_away() {
     assert_eq!(it.readers()[before..], ["root"]);
 }
 
-/// As that of an API server that has just started.
+/// An API server that has just started may refuse requests that it allows a moment later.
 #[tokio::test]
 async fn custom_resources_stay_held_through_one_refusal() {
     let it = forwarding(Options::default()).await;

@@ -77,7 +77,7 @@ async fn a_refused_deletion_of_a_collection_may_have_deleted_some_of_it() {
     }
 }
 
-/// Anybody can make such a request.
+/// A caller needs no rights to send such a request.
 #[tokio::test]
 async fn a_refused_impersonation_does_not_keep_readers_from_the_cache() {
     let refusal = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}});
